@@ -29,6 +29,7 @@ int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
 int count_main(int argc, char **argv);
+int members_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);
 int get_main(int argc, char **argv);
@@ -198,6 +199,9 @@ void signals_begin(void);
 /* Interruptions go to `handler`, once; after it, and with NULL from now on, they end the program
  * again. */
 void signals_catch(void (*handler)(int));
+/* From now on the first interruption ends signals_wait(), and the next the program. 0 or -errno. */
+int signals_await(void);
+void signals_wait(void);
 /* From now on the first interruption sets this flag, and the next ends the program. */
 const volatile sig_atomic_t *signals_stop(void);
 /* What the latter does before, in its handler: nothing but what such a handler may do. */

@@ -56,6 +56,7 @@ static const struct command {
 	 "small verbs programs: what an RNIC does, line by line"},
 	{"live", NULL, NULL, "a store in real time, on an RDMA device"},
 	{"serve", serve_main, "STORE", "serve a store over this machine's RDMA device, from PM"},
+	{"members", members_main, "FILE", "keep who the members of a store of several servers are"},
 	{"put", put_main, "KEY VALUE", "one operation on a live server; also get, del"},
 	{"get", get_main, "KEY", "one operation on a live server"},
 	{"del", del_main, "KEY", "one operation on a live server"},

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Signals: an interrupted program leaves a clean terminal, and its child processes end with it. */
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 #include "cli/cli.h"
@@ -56,6 +59,34 @@ void signals_catch(void (*handler)(int))
 		if (!sigaction(ending[i], NULL, &old) && old.sa_handler != SIG_IGN)
 			sigaction(ending[i], &new, NULL);
 	}
+}
+
+static int awaited = -1; /* readable when it has come */
+
+static void has_come(int sig)
+{
+	const uint64_t one = 1;
+	int error = errno;
+	(void)sig;
+	if (write(awaited, &one, sizeof(one)) < 0)
+		_exit(EXIT_INTERNAL);
+	errno = error;
+}
+
+int signals_await(void)
+{
+	awaited = eventfd(0, EFD_CLOEXEC);
+	if (awaited < 0)
+		return -errno;
+	signals_catch(has_come);
+	return 0;
+}
+
+void signals_wait(void)
+{
+	uint64_t n;
+	while (read(awaited, &n, sizeof(n)) < 0 && errno == EINTR)
+		;
 }
 
 /* timeout(1) signals its child and then the child's group: what follows the first signal so soon is

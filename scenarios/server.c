@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "core/live/live.h"
+#include "core/live/live_config.h"
 #include "core/live/rendezvous.h"
 
 __attribute__((format(printf, 3, 4))) static int wrong(struct server *s, int error, const char *fmt,
@@ -100,13 +101,57 @@ static int start_serving(void *arg)
 	return s->store.store->serve(&s->env);
 }
 
+/* --- several servers --- */
+
+/* A pool without a store would stand for what the others have been asked to copy. */
+static int check_members(struct server *s)
+{
+	const unsigned servers = s->store.store->servers, me = s->number - 1;
+	struct config_answer now;
+	int error = live_ask_service(s->host, &now);
+	if (error)
+		return wrong(s, -EINVAL, "--members: %.80s: %s", s->members, strerror(-error));
+	if (now.servers != servers)
+		return wrong(s, -EINVAL, "--members: %.80s is for %u servers; %s has %u",
+			     s->members, now.servers, s->store.store->name, servers);
+	if (s->fresh && now.primary == me && *now.address[me])
+		return wrong(s, -EINVAL,
+			     "%s: a new pool, but server %u is the primary, and has had one; "
+			     "expected that",
+			     s->pm_setup.path, s->number);
+	return 0;
+}
+
+static int open_host(struct server *s)
+{
+	struct live_peers peers = {.address = s->members, .number = config_number(s->number - 1)};
+	char text[RENDEZVOUS_TEXT];
+	int error;
+	if (!s->members)
+		return live_host_new(&s->host, s->verbs, NULL);
+	error = rendezvous_connect(&peers.service, s->members, &peers.number, text);
+	if (!error && strcmp(text, CONFIG_MAGIC "\n"))
+		error = -EPROTO;
+	if (!error)
+		error = live_host_new(&s->host, s->verbs, &peers);
+	if (error) {
+		rendezvous_close(peers.service);
+		return wrong(s, -EINVAL, "--members: %.80s: %s", s->members,
+			     error == -EBUSY	? "that server is there already"
+			     : error == -EPROTO ? "what answers there is no tidemark members"
+						: strerror(-error));
+	}
+	return check_members(s);
+}
+
 int server_start(struct server *s)
 {
 	const struct tm_store *store = s->store.store;
-	int error = live_host_new(&s->host, s->verbs, NULL);
+	int error = open_host(s);
 	if (error)
-		return wrong(s, -EIO, "serve: %s", strerror(-error));
+		return s->why[0] ? error : wrong(s, -EIO, "serve: %s", strerror(-error));
 	s->env = (struct tm_env){.params = &s->store.params,
+				 .server = s->members ? s->number - 1 : 0,
 				 .verbs = s->verbs,
 				 .pm = live_pm_pool(s->pm),
 				 .pm_len = store->pm_bytes(&s->store.params)};
@@ -141,21 +186,38 @@ static void tell_injected(void *arg, unsigned client, struct injected *out)
 	live_injected(s->host, client, out);
 }
 
+/* Where it listens, with the port that it got. */
+static int tell_service(struct server *s)
+{
+	const int len = (int)(strrchr(s->listen, ':') - s->listen);
+	char address[CONFIG_ADDRESS];
+	if (snprintf(address, sizeof(address), "%.*s:%u", len, s->listen,
+		     rendezvous_port(s->control)) >= (int)sizeof(address))
+		return wrong(s, -EINVAL, "--listen: \"%.80s\"; expected less than %d bytes",
+			     s->listen, CONFIG_ADDRESS);
+	int error = live_ready(s->host, address);
+	return error ? wrong(s, -EIO, "--members: %.80s: %s", s->members, strerror(-error)) : 0;
+}
+
 int server_listen(struct server *s)
 {
 	char text[RENDEZVOUS_TEXT];
 	int error = live_store_print(&s->store, text, sizeof(text));
-	struct rendezvous_server_setup setup = {.address = s->listen,
-						.text = text,
-						.clients = s->store.params.clients,
-						.accept = accept_client,
-						.injected = tell_injected,
-						.arg = s};
+	struct rendezvous_server_setup setup = {
+		.address = s->listen,
+		.text = text,
+		.clients = s->store.params.clients,
+		.reserved = TM_MAX_CLIENTS + s->store.store->servers - s->store.params.clients,
+		.accept = accept_client,
+		.injected = tell_injected,
+		.arg = s};
 	if (!error)
 		error = rendezvous_listen(&s->control, &setup);
 	if (error == -EINVAL)
 		return wrong(s, -EINVAL, "--listen: \"%.80s\"; expected ADDRESS:PORT", s->listen);
-	return error ? wrong(s, -EINVAL, "--listen: %.80s: %s", s->listen, strerror(-error)) : 0;
+	if (error)
+		return wrong(s, -EINVAL, "--listen: %.80s: %s", s->listen, strerror(-error));
+	return s->members ? tell_service(s) : 0;
 }
 
 int server_stop(struct server *s)

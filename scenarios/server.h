@@ -19,6 +19,8 @@ struct server {
 	/* set before: */
 	struct live_pm_setup pm_setup; /* .path, .shadow, .cache, .lost */
 	const char *listen;	       /* ADDRESS:PORT */
+	const char *members; /* of several servers: of the service; which one this is, from 1 */
+	unsigned number;
 	struct ibv_context *verbs;
 	struct live_store store;
 	bool fresh;						  /* the pool has no store yet */
@@ -39,7 +41,7 @@ struct server {
  * any case.
  */
 int server_open_pool(struct server *s);
-int server_start(struct server *s); /* format or recover, then serve */
+int server_start(struct server *s); /* asks the service; format or recover, then serve */
 int server_listen(struct server *s);
 /* In order: clients can no longer write to the pool; then all of it is written back. */
 int server_stop(struct server *s);

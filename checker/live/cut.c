@@ -118,6 +118,18 @@ int cut_add_ops(struct cut *c, const struct recording_op *ops, uint64_t n)
 	return 0;
 }
 
+/* Without media, the recordings say what was served. */
+static int store_of_recording(struct cut *c, const char *path, const char *text, char *why,
+			      size_t n)
+{
+	if (snprintf(c->text, sizeof(c->text), "%s", text) >= (int)sizeof(c->text))
+		return why_not(why, n, -EINVAL, "%s: its text is too long", path);
+	int error = cut_parse(c, path, why, n);
+	c->boot = 0;
+	c->len = 0;
+	return error;
+}
+
 int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 {
 	struct recording *r;
@@ -129,8 +141,14 @@ int cut_read_recording(struct cut *c, const char *path, char *why, size_t n)
 		return why_not(why, n, error, "%s: %s", path, text);
 	const struct recording_op *ops = recording_ops(r, &count);
 	error = cut_add_ops(c, ops, count);
+	if (error)
+		why_not(why, n, error, "%s: out of memory", path);
+	else if (!*c->text)
+		error = store_of_recording(c, path, recording_text(r), why, n);
+	for (uint64_t i = 0; !error && !c->pool && i < count; i++)
+		c->boot = ops[i].boot > c->boot ? ops[i].boot : c->boot;
 	recording_close(r);
-	return error ? why_not(why, n, error, "%s: out of memory", path) : 0;
+	return error;
 }
 
 /* --- where keys stood --- */

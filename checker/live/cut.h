@@ -31,7 +31,7 @@ struct cut {
 	char text[POOL_TEXT]; /* the media's first page */
 	struct live_store store;
 	uint32_t boot;	/* the one that was cut */
-	uint8_t *pool;	/* as the media have it */
+	uint8_t *pool;	/* as the media have it; NULL: there are none, what clients saw is judged */
 	size_t len;	/* bytes of the store's pool */
 	uint32_t *line; /* numbers of the lines in flight, ascending */
 	uint8_t *held;	/* what the cache had of each: TM_LINE bytes */
@@ -50,6 +50,7 @@ struct cut {
 /* 0 or -errno; *why: a sentence that names the file. After an error, too: cut_free(). */
 int cut_read_media(struct cut *c, const char *path, uint64_t offset, char *why, size_t n);
 int cut_read_cache(struct cut *c, const char *path, uint64_t offset, char *why, size_t n);
+/* After the media, if there are any. */
 int cut_read_recording(struct cut *c, const char *path, char *why, size_t n);
 int cut_read_start(struct cut *c, const char *path, char *why, size_t n);
 /* The text that says what is served; `name`: where it is from. */

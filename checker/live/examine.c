@@ -203,12 +203,25 @@ static void plan_images(struct examination *w, const struct exam_options *o)
 	}
 }
 
+/* Without media there is no reader after the last failure. */
+static int without_media(struct examination *w)
+{
+	w->image = calloc(1, sizeof(*w->image));
+	if (!w->image)
+		return -ENOMEM;
+	w->images = 1;
+	w->image->shown = calloc(w->keys + 1, sizeof(w->image->shown[0]));
+	return w->image->shown ? 0 : -ENOMEM;
+}
+
 static int boot_images(struct examination *w, const struct exam_options *o)
 {
 	const struct cut *c = w->cut;
 	struct rebooter *r;
-	int error = rebooter_new(&r, c->store.store, &c->store.params);
 
+	if (!c->pool)
+		return without_media(w);
+	int error = rebooter_new(&r, c->store.store, &c->store.params);
 	w->pool = malloc(c->len);
 	w->image = calloc(o->cuts + 3, sizeof(*w->image));
 	if (error || !w->pool || !w->image) {
@@ -462,14 +475,16 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 {
 	struct examination w = {.cut = c, .out = out, .first = cut_first_boot(c)};
 
-	assert(c->len && options->cuts <= EXAM_CUTS);
+	assert(options->cuts <= EXAM_CUTS);
 	memset(out, 0, sizeof(*out));
 	out->first = w.first;
 	out->last = c->boot;
 	out->lines = (unsigned)c->lines;
 	/* OK depends on the recordings: judge_errors(). */
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		out->cell[k].judged = (CONTRACTS_ON_MACHINE | CONTRACTS_BY_RUNNING) & TM_BIT(k);
+		out->cell[k].judged = (CONTRACTS_ON_MACHINE |
+				       (c->pool ? CONTRACTS_BY_RUNNING : 0)) &
+				      TM_BIT(k);
 	if (!c->boot || w.first > c->boot) {
 		snprintf(why, n,
 			 !c->boot ? "the pool was being formatted: there was nothing to lose yet"

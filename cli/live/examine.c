@@ -75,7 +75,10 @@ static bool take_history(const struct option_row *row, void *into, const char *v
 #define REQUEST(member) OPTION_FIELD(struct request, member)
 
 static const struct option_row rows[] = {
-	{"pm", "MEDIA", "the pool's file, or the backing file of its NVDIMM", REQUEST(media)},
+	{"pm", "MEDIA",
+	 "the pool's file, or the backing file of its NVDIMM; without it, what clients saw is "
+	 "judged",
+	 REQUEST(media)},
 	{"cache", "CACHE",
 	 "the cache image's file, of a server with --shadow: lines that differ were in flight",
 	 REQUEST(cache)},
@@ -104,7 +107,7 @@ static const struct option_row rows[] = {
 	OPTION_END};
 
 static const struct options options = {
-	"examine", "[OPTION...] --pm MEDIA --history FILE...",
+	"examine", "[OPTION...] [--pm MEDIA] --history FILE...",
 	"Boots what a power cut left of a live server, reads every key, and judges the answers "
 	"against what the clients recorded. Nothing is changed.",
 	rows,
@@ -115,7 +118,7 @@ static int read_cut(struct request *o)
 {
 	struct cut *c = &o->a.cut;
 	char why[400];
-	int error = cut_read_media(c, o->media, o->offset, why, sizeof(why));
+	int error = o->media ? cut_read_media(c, o->media, o->offset, why, sizeof(why)) : 0;
 
 	if (!error && o->cache)
 		error = cut_read_cache(c, o->cache, o->offset, why, sizeof(why));
@@ -197,9 +200,10 @@ static int parse(struct request *o, int argc, char **argv)
 		if (!take_history(NULL, o, argv[i]))
 			return EXIT_USAGE;
 	}
-	if (!o->media || !o->histories)
-		return fail(EXIT_USAGE,
-			    "examine: --pm and --history are needed (tidemark examine --help)");
+	if (!o->histories)
+		return fail(EXIT_USAGE, "examine: --history is needed (tidemark examine --help)");
+	if (!o->media && (o->cache || o->out || o->save_recovered))
+		return fail(EXIT_USAGE, "examine: --cache, --out and --save-recovered need --pm");
 	return -1;
 }
 

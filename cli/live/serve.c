@@ -6,10 +6,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 #include "cli/cli.h"
 #include "cli/options.h"
+#include "core/live/live_config.h"
 #include "core/live/rendezvous.h"
 #include "scenarios/server.h"
 
@@ -17,7 +17,8 @@
 #define SIZE_MOST      (1ull << 40)
 
 struct request {
-	const char *path, *device, *listen;
+	const char *path, *device, *listen, *members;
+	unsigned number;
 	struct pool_wish wish;
 	struct option_names knob;
 	bool shadow, quiet;
@@ -89,6 +90,9 @@ static const struct option_row rows[] = {
 	 "the store works in a copy, and the pool gets what is flushed alone; the copy is a file "
 	 "or a DAX device, or ordinary memory",
 	 OPTION_CALL(take_shadow)},
+	{.help = "of a store of several servers"},
+	{"members", "A:P", "where tidemark members answers", REQUEST(members)},
+	{"number", "N", "which of its servers this is, from 1", REQUEST(number), 1, LIVE_SERVERS},
 	{.help = "of a pool without a store"},
 	{"size", "BYTES", "as large as that at most: 100000, 64K, 16M, 1G (=)",
 	 OPTION_CALL(take_bytes), .show = show_bytes},
@@ -116,15 +120,33 @@ static const struct options options = {
 	"0 stopped in order, 1 recovery failed, or the store's own check found a defect after it, "
 	"2 usage or bad input, 70 internal error, 77 no RDMA device"};
 
-static int check_store(const char *name)
+/* One of several servers has to know which it is, and who keeps who is a member. */
+static int check_number(const struct tm_store *store, const struct request *r)
+{
+	if (store->servers < 2 && (r->members || r->number))
+		return fail(EXIT_USAGE,
+			    "serve: %s has one server; --members and --number are for "
+			    "stores of several",
+			    store->name);
+	if (store->servers < 2)
+		return 0;
+	if (!r->members || !r->number || r->number > store->servers)
+		return fail(EXIT_USAGE,
+			    "serve: %s has %u servers; expected --members ADDRESS:PORT, "
+			    "and --number from 1 to %u",
+			    store->name, store->servers, store->servers);
+	return rendezvous_is_address(r->members)
+		       ? 0
+		       : fail(EXIT_USAGE, "--members: \"%.80s\"; expected ADDRESS:PORT",
+			      r->members);
+}
+
+static int check_store(const char *name, const struct request *r)
 {
 	struct nearest n;
 	const struct tm_store *store = live_store_find(name);
-	if (store && store->servers > 1)
-		return fail(EXIT_USAGE, "serve: %s has %u servers; expected a store of one server",
-			    name, store->servers);
 	if (store)
-		return 0;
+		return check_number(store, r);
 	nearest_init(&n, name);
 	for (unsigned i = 0; live_stores[i]; i++)
 		nearest_try(&n, live_stores[i]->name);
@@ -142,25 +164,6 @@ static void pm_lost(int error)
 static void print_defect(const struct server *s, const char *what)
 {
 	fail(0, "%s: %s", s->pm_setup.path, what);
-}
-
-static int stop_fd = -1;
-
-static void on_signal(int sig)
-{
-	const uint64_t one = 1;
-	int error = errno;
-	(void)sig;
-	if (write(stop_fd, &one, sizeof(one)) < 0)
-		_exit(EXIT_INTERNAL);
-	errno = error;
-}
-
-static void wait_for_signal(void)
-{
-	uint64_t n;
-	while (read(stop_fd, &n, sizeof(n)) < 0 && errno == EINTR)
-		;
 }
 
 static int check_server(const struct server *s, int error)
@@ -225,7 +228,7 @@ static int run_server(struct server *s, const struct request *r)
 	if (!status) {
 		if (!r->quiet)
 			print_ready(s);
-		wait_for_signal();
+		signals_wait();
 		status = check_server(s, server_stop(s));
 	}
 	server_close(s);
@@ -244,26 +247,26 @@ int serve_main(int argc, char **argv)
 		return fail(EXIT_USAGE, "serve: expected one STORE (tidemark list)");
 	if (!r.path)
 		return fail(EXIT_USAGE, "serve: expected --pm FILE");
-	status = check_store(argv[optind]);
+	status = check_store(argv[optind], &r);
 	if (status)
 		return status;
-	stop_fd = eventfd(0, EFD_CLOEXEC);
-	if (stop_fd < 0)
-		return fail(EXIT_INTERNAL, "serve: %s", strerror(errno));
 	r.wish.knob = r.knob.name;
 	r.wish.knobs = r.knob.n;
 	struct server s = {
 		.pm_setup = {.path = r.path, .shadow = r.shadow, .cache = r.cache, .lost = pm_lost},
 		.listen = r.listen,
+		.members = r.members,
+		.number = r.number,
 		.defect = print_defect};
 	status = check(&s, &r, argv[optind]);
 	if (!status)
 		status = soft_rnic_if_asked(r.device);
 	if (!status) {
-		signals_catch(on_signal);
+		int error = signals_await();
+		if (error)
+			return fail(EXIT_INTERNAL, "serve: %s", strerror(-error));
 		status = run_server(&s, &r);
 		signals_catch(NULL);
 	}
-	close(stop_fd);
 	return status;
 }

@@ -24,7 +24,6 @@
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
-#include "core/live/rendezvous.h"
 #include "core/live/live_fails.h"
 #include "core/own_thread.h"
 
@@ -66,7 +65,7 @@ static void take_baton(struct live_task *task)
 	pthread_mutex_unlock(&host->lock);
 }
 
-static void let_go(struct live_task *task)
+void live_let_go(struct live_task *task)
 {
 	struct live_host *host = task->host;
 	pthread_mutex_lock(&host->lock);
@@ -87,6 +86,12 @@ static void leave_if_stopped(struct live_task *task)
 		longjmp(task->leave, 1);
 }
 
+void live_go_on(struct live_task *task)
+{
+	take_baton(task);
+	leave_if_stopped(task);
+}
+
 /* --- waiting --- */
 
 void live_busy(struct live_task *task)
@@ -102,10 +107,9 @@ static bool wait_for(struct live_task *task, struct pollfd *fds, unsigned n, uin
 	const struct timespec t = {(time_t)(ns / SECOND), (long)(ns % SECOND)};
 	assert(n >= 1 && n <= 1 + LIVE_POLLED);
 	fds[0] = (struct pollfd){.fd = task->host->stop_fd, .events = POLLIN};
-	let_go(task);
+	live_let_go(task);
 	int ready = ppoll(fds, n, &t, NULL);
-	take_baton(task);
-	leave_if_stopped(task);
+	live_go_on(task);
 	return ready != 0;
 }
 
@@ -163,10 +167,9 @@ void live_rt_yield(void)
 	struct live_task *task = live_self();
 	if (task->idle < SPINS) {
 		task->idle++;
-		let_go(task);
+		live_let_go(task);
 		sched_yield();
-		take_baton(task);
-		leave_if_stopped(task);
+		live_go_on(task);
 	} else if (all_armed(task)) {
 		wait_for_work(task);
 	}
@@ -202,7 +205,7 @@ static int run_task(struct live_task *task, int (*fn)(void *arg), void *arg)
 	if (!atomic_load(&task->host->stopping) && !setjmp(task->leave))
 		rc = fn(arg);
 	assert(self == task); /* also after it left from where it waited */
-	let_go(task);
+	live_let_go(task);
 	self = NULL;
 	return rc;
 }
@@ -283,19 +286,7 @@ int live_rt_listen(rt_accept_fn *fn, void *arg)
 
 int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len)
 {
-	struct live_task *task = live_self();
-	if (!task->host->server || live_fails(FAIL_CONNECT))
-		return -ECONNREFUSED;
-	let_go(task);
-	int rc = rendezvous_ask(task->host->server, req, req_len, rsp, rsp_len);
-	take_baton(task);
-	leave_if_stopped(task);
-	return rc;
-}
-
-int live_rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len)
-{
-	return server ? -ECONNREFUSED : live_rt_connect(req, req_len, rsp, rsp_len);
+	return live_rt_connect_to(0, req, req_len, rsp, rsp_len);
 }
 
 struct accepting {
@@ -350,15 +341,14 @@ struct bad_completion live_bad_completion(struct live_host *host)
 static int ask_task(void *arg)
 {
 	struct live_task *task = live_self();
-	let_go(task);
-	int rc = rendezvous_ask_injected(task->host->server, arg);
-	take_baton(task);
+	live_let_go(task);
+	int rc = live_peers_injected(task->host, arg);
+	live_go_on(task);
 	return rc;
 }
 
 int live_ask_injected(struct live_host *host, struct injected *out)
 {
-	assert(host->server);
 	return live_call(host, ask_task, out);
 }
 
@@ -383,21 +373,27 @@ int live_device_open(const char *name, struct ibv_context **out)
 	return *out ? 0 : -ENODEV;
 }
 
-int live_host_new(struct live_host **out, struct ibv_context *verbs, struct rendezvous *server)
+int live_host_new(struct live_host **out, struct ibv_context *verbs, const struct live_peers *peers)
 {
 	struct live_host *host = calloc(1, sizeof(*host));
 	if (!host)
 		return -ENOMEM;
 	host->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (host->stop_fd < 0) {
-		int error = errno;
+	int error = host->stop_fd < 0 ? -errno : 0;
+	if (error) {
 		free(host);
-		return -error;
+		return error;
 	}
 	pthread_mutex_init(&host->lock, NULL);
 	host->verbs = verbs;
-	host->server = server;
+	live_peers_init(host, peers);
 	host->start_ns = clock_ns();
+	error = live_peers_begin(host);
+	if (error) {
+		host->peer[0].to = host->peer[LIVE_SERVERS].to = NULL; /* the caller's */
+		live_host_free(host);
+		return error;
+	}
 	*out = host;
 	return 0;
 }
@@ -407,8 +403,7 @@ void live_host_stop(struct live_host *host)
 	const uint64_t one = 1;
 	int error = errno;
 	atomic_store(&host->stopping, true);
-	if (host->server)
-		rendezvous_break(host->server);
+	live_peers_break(host);
 	/* It can only fail when it has been done often before. */
 	ssize_t n = write(host->stop_fd, &one, sizeof(one));
 	(void)n;
@@ -437,7 +432,7 @@ void live_host_free(struct live_host *host)
 		free(task);
 	}
 	assert(!host->holder && !host->first); /* no task is left, also none that waits */
-	rendezvous_close(host->server);
+	live_peers_free(host);
 	live_objects_free(host);
 	live_blocks_free(host);
 	assert(!host->objects && !host->blocks);

@@ -28,11 +28,18 @@ struct live_host;
  */
 int live_device_open(const char *name, struct ibv_context **out);
 
-/* `verbs` is the caller's and outlives the host. `server`: a client's connection to the server,
- * which the host takes over (rendezvous.h); NULL: this is the server. 0 or -errno. */
-int live_host_new(struct live_host **out, struct ibv_context *verbs, struct rendezvous *server);
-/* Stops the host, waits for its tasks, closes `server`, and gives back all that its store code
- * has. No thread may be in live_call(). */
+/* Whom a host asks (rendezvous.h); it takes the connections over. */
+struct live_peers {
+	struct rendezvous *server;  /* a client's connection to the one server, or NULL */
+	struct rendezvous *service; /* of several servers: to what keeps their configuration */
+	const char *address;	    /* of the service */
+	unsigned number;	    /* the host's own, at the service and at servers */
+};
+/* `verbs` is the caller's and outlives the host. `peers` NULL: nobody. 0 or -errno. */
+int live_host_new(struct live_host **out, struct ibv_context *verbs,
+		  const struct live_peers *peers);
+/* Stops the host, waits for its tasks, closes its connections, and gives back all that its store
+ * code has. No thread may be in live_call(). */
 void live_host_free(struct live_host *host);
 
 /* Run fn(arg) on this thread as a task of the host. What fn returns; -ECANCELED: the host was
@@ -45,9 +52,15 @@ struct bad_completion live_bad_completion(struct live_host *host);
 /* For a client's host: ask the server for the same. 0 or -errno: it does not answer. Not while the
  * host is in live_call(). */
 int live_ask_injected(struct live_host *host, struct injected *out);
-/* From any thread, also from a signal's: each task ends when it next yields, sleeps, or
- * connects. */
+/* From any thread: each task ends when it next yields, sleeps, or connects. */
 void live_host_stop(struct live_host *host);
+/* Of a host with a service, from any thread; each 0 or -errno. What the service says now. */
+struct config_answer;
+int live_ask_service(struct live_host *host, struct config_answer *answer);
+/* Tell it that this server serves, there ("ADDRESS:PORT"). */
+int live_ready(struct live_host *host, const char *address);
+/* Connect to a server, there; what it serves: RENDEZVOUS_TEXT bytes. */
+int live_greet(struct live_host *host, unsigned server, const char *address, char *text);
 /* A client has connected: what the server's store answers (rt_listen). 0 or -errno. */
 int live_accept(struct live_host *host, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include "core/live/live_pm.h"
 #include "core/live/live_flush.h"
+#include "core/rt/config.h"
 #include "core/rt/rt.h"
 
 /* live.c */
@@ -23,10 +24,15 @@ void live_rt_sleep(uint64_t ns);
 uint64_t live_rt_now(void);
 int live_rt_listen(rt_accept_fn *fn, void *arg);
 int live_rt_connect(const void *req, size_t req_len, void *rsp, size_t rsp_len);
-/* Stores of several servers are not served (cli/live/serve.c): there is the first one. */
-int live_rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len);
 bool live_rt_pm_full(void);
 void live_rt_client_dropped(uint32_t client);
+
+/* live_peers.c */
+int live_rt_connect_to(unsigned server, const void *req, size_t req_len, void *rsp, size_t rsp_len);
+int live_rt_config_get(struct rt_config *now);
+int live_rt_config_set(const struct rt_config *next);
+int live_rt_config_wait(struct rt_config *known);
+uint64_t live_rt_config_lease(const struct rt_config *known);
 
 /* live_memory.c */
 void *live_malloc(size_t size);
@@ -54,14 +60,18 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 #ifndef TM_LIVE_HOST_H /* not in the sources that implement these */
 
-#define rt_spawn      live_rt_spawn
-#define rt_yield      live_rt_yield
-#define rt_sleep      live_rt_sleep
-#define rt_now	      live_rt_now
-#define rt_listen     live_rt_listen
-#define rt_connect    live_rt_connect
-#define rt_connect_to live_rt_connect_to
-#define rt_pm_full    live_rt_pm_full
+#define rt_spawn       live_rt_spawn
+#define rt_yield       live_rt_yield
+#define rt_sleep       live_rt_sleep
+#define rt_now	       live_rt_now
+#define rt_listen      live_rt_listen
+#define rt_connect     live_rt_connect
+#define rt_connect_to  live_rt_connect_to
+#define rt_config_get  live_rt_config_get
+#define rt_config_set  live_rt_config_set
+#define rt_config_wait live_rt_config_wait
+#define rt_config_lease live_rt_config_lease
+#define rt_pm_full     live_rt_pm_full
 /* Nothing is taken away from a live store. */
 #define rt_check(holds)	 (holds)
 #define rt_waits(caller) ((void)(caller), true)

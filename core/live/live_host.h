@@ -9,8 +9,10 @@
 #include <stdbool.h>
 #include "core/live/live.h"
 #include "core/live/live_calls.h"
+#include "core/live/live_config.h"
 #include "core/tidemark.h"
 
+#define LIVE_PEERS  (LIVE_SERVERS + 1) /* the service is the last one */
 #define LIVE_POSTED 64
 #define LIVE_POLLED 4 /* completion queues that one task waits for, at most */
 
@@ -56,7 +58,15 @@ struct live_posted {
 
 struct live_host {
 	struct ibv_context *verbs;
-	struct rendezvous *server;
+	unsigned number; /* as which it asks servers */
+	/* Of several servers, where: the service; this one, when it serves. Or "". */
+	char service[CONFIG_ADDRESS], address[CONFIG_ADDRESS];
+	struct live_peer {
+		pthread_mutex_t asks;  /* one at a time */
+		struct rendezvous *to; /* changed with `lock` held, too */
+	} peer[LIVE_PEERS];
+	pthread_t renews; /* a server's lease */
+	bool renewing;
 	uint64_t start_ns;
 	atomic_bool stopping;
 	atomic_uint links;   /* of struct injected */
@@ -65,10 +75,13 @@ struct live_host {
 	atomic_uint dropped[TM_MAX_CLIENTS + 1]; /* by client */
 	int stop_fd;				 /* readable when stopping */
 	pthread_mutex_t lock;			 /* of what follows */
+	uint64_t heard_ns;			 /* the service answers what was asked then; 0: not */
+	uint32_t lease;				 /* which one it is */
 	struct live_task *holder;		 /* of the baton; NULL: it is free */
 	struct live_task *first, *last;		 /* wait for it */
 	struct live_task *tasks;
 	/* Only the holder of the baton uses these: */
+	struct rt_config config; /* the last that it has heard */
 	rt_accept_fn *accept;
 	void *accept_arg;
 	struct live_block *blocks;
@@ -78,6 +91,15 @@ struct live_host {
 
 /* The task that runs on this thread. */
 struct live_task *live_self(void);
+/* Without the baton it may block; then it goes on with it, or leaves, as its host was stopped. */
+void live_let_go(struct live_task *task);
+void live_go_on(struct live_task *task);
+/* Whom the host asks (live_peers.c). */
+void live_peers_init(struct live_host *host, const struct live_peers *peers);
+int live_peers_begin(struct live_host *host);
+void live_peers_break(struct live_host *host);
+void live_peers_free(struct live_host *host);
+int live_peers_injected(struct live_host *host, struct injected *out);
 /* It found something to do: its next waits are short. */
 void live_busy(struct live_task *task);
 /* Give back all objects, and all memory. */

@@ -342,7 +342,7 @@ static int choose_number(const struct rendezvous_server *s, int32_t wanted)
 {
 	if (wanted < 0)
 		return -EPROTO;
-	if ((unsigned)wanted > s->setup.clients)
+	if ((unsigned)wanted > s->setup.clients + s->setup.reserved)
 		return -EUSERS;
 	if (wanted)
 		return holder(s, (unsigned)wanted) ? -EBUSY : wanted;
@@ -396,7 +396,7 @@ static bool serve_frame(struct rendezvous_server *s, struct peer *p, const struc
 		p->number = number > 0 ? (unsigned)number : 0;
 		return reply(p, &out, bytes) && number > 0;
 	}
-	assert(p->number <= s->setup.clients);
+	assert(p->number <= s->setup.clients + s->setup.reserved);
 	if (head->type == WHY)
 		return tell_injected(s, p);
 	assert(head->value >= 0 && head->value <= RENDEZVOUS_MSG); /* check_head() */
@@ -448,6 +448,8 @@ static void *peer_main(void *arg)
 	*at = p->next;
 	s->peers--;
 	s->departed += p->number > 0;
+	if (p->number && s->setup.departs)
+		s->setup.departs(s->setup.arg, p->number);
 	close(p->fd);
 	free(p);
 	pthread_cond_broadcast(&s->gone);
@@ -458,7 +460,7 @@ static void *peer_main(void *arg)
 /* The lock is held. False: there is no room for another one. */
 static bool add_peer(struct rendezvous_server *s, int fd)
 {
-	const unsigned room = s->setup.clients + NEWCOMERS;
+	const unsigned room = s->setup.clients + s->setup.reserved + NEWCOMERS;
 	while (s->peers >= room && leaving(s, false))
 		pthread_cond_wait(&s->gone, &s->lock);
 	struct peer *p = s->peers < room && !s->stops ? malloc(sizeof(*p)) : NULL;
@@ -556,7 +558,8 @@ static int server_begin(struct rendezvous_server *s)
 
 int rendezvous_listen(struct rendezvous_server **out, const struct rendezvous_server_setup *setup)
 {
-	if (strlen(setup->text) >= RENDEZVOUS_TEXT || setup->clients > INT32_MAX - NEWCOMERS)
+	if (strlen(setup->text) >= RENDEZVOUS_TEXT ||
+	    setup->clients + setup->reserved > INT32_MAX - NEWCOMERS)
 		return -EINVAL;
 	struct rendezvous_server *s = calloc(1, sizeof(*s));
 	if (!s)

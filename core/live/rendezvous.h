@@ -41,11 +41,14 @@ struct rendezvous_server;
 struct rendezvous_server_setup {
 	const char *address; /* "127.0.0.1:7471"; port 0: any */
 	const char *text;
-	unsigned clients; /* numbers 1..clients are given out */
+	unsigned clients;  /* numbers 1..clients are given out */
+	unsigned reserved; /* the next ones are for those that ask for them */
 	int (*accept)(void *arg, unsigned client, const void *req, size_t req_len, void *rsp,
 		      size_t rsp_len);
 	/* Fills in all but `departed`; NULL: nothing is known. */
 	void (*injected)(void *arg, unsigned client, struct injected *out);
+	/* The one with this number has gone away; NULL: nobody wants to know. */
+	void (*departs)(void *arg, unsigned client);
 	void *arg;
 	unsigned patience_ms; /* for a hello, and for the rest of a frame; 0: 5000 */
 };

@@ -67,7 +67,8 @@ static json_t *cells_json(const struct cut *c, const struct exam *e)
 				  verdict_word(cell), "why",
 				  cell->judged ? ""
 				  : k == TM_OK ? "the recordings do not say what was injected"
-					       : "it is about several keys",
+				  : CONTRACTS_BY_RUNNING & TM_BIT(k) ? "there are no media"
+								     : "it is about several keys",
 				  "unsure", (int)cell->unsure, "happened",
 				  break_json(&cell->happened), "possible",
 				  break_json(&cell->possible)));
@@ -79,17 +80,17 @@ json_t *exam_tree(const struct crash_bundle *a, const struct exam *e)
 {
 	const struct cut *c = &a->cut;
 
-	return json_pack("{s:s, s:s, s:b, s:o, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:b, s:b, s:i, "
-			 "s:i, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:s, s:b}",
-			 "store", c->store.store->name, "variant", c->store.variant, "running",
-			 c->store.running, "cells", cells_json(c, e), "boot", (int)c->boot,
-			 "first_boot", (int)e->first, "boots", (int)(e->last - e->first + 1),
-			 "seed", (json_int_t)a->options.seed, "recordings", (int)c->recordings,
-			 "keys", (int)e->keys, "operations", (int)e->operations, "start_known",
-			 c->started || e->first <= 1, "cache", c->cached, "left_out",
-			 (int)e->left_out, "left_out_keys", (int)e->trimmed, "lines_in_flight",
-			 (int)e->lines, "lines_survived", (int)e->survived, "subsets",
-			 (int)e->images, "not_judged", (int)e->not_judged, "why_not", e->why_not,
-			 "whole", (int)e->torn.whole, "torn", (int)e->torn.torn, "torn_how",
-			 e->torn.text, "full", e->full);
+	return json_pack(
+		"{s:s, s:s, s:b, s:b, s:o, s:i, s:i, s:i, s:I, s:i, s:i, s:i, s:b, s:b, s:i, "
+		"s:i, s:i, s:i, s:i, s:i, s:s, s:i, s:i, s:s, s:b}",
+		"store", c->store.store->name, "variant", c->store.variant, "media",
+		c->pool != NULL, "running", c->store.running, "cells", cells_json(c, e), "boot",
+		(int)c->boot, "first_boot", (int)e->first, "boots", (int)(e->last - e->first + 1),
+		"seed", (json_int_t)a->options.seed, "recordings", (int)c->recordings, "keys",
+		(int)e->keys, "operations", (int)e->operations, "start_known",
+		c->started || e->first <= 1, "cache", c->cached, "left_out", (int)e->left_out,
+		"left_out_keys", (int)e->trimmed, "lines_in_flight", (int)e->lines,
+		"lines_survived", (int)e->survived, "subsets", (int)e->images, "not_judged",
+		(int)e->not_judged, "why_not", e->why_not, "whole", (int)e->torn.whole, "torn",
+		(int)e->torn.torn, "torn_how", e->torn.text, "full", e->full);
 }

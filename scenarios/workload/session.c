@@ -5,8 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "core/live/rendezvous.h"
 #include "core/live/live.h"
+#include "core/live/live_config.h"
+#include "core/live/rendezvous.h"
 
 struct session {
 	struct live_store store;
@@ -75,6 +76,27 @@ static int parse(struct session *s, const char *server, const char *text, char *
 	return error;
 }
 
+/* Of several servers: the service is at `server`, and says where they are. Clients ask the one that
+ * it names first; the boot is the service's count. */
+static int find_server(struct session *s, const char *service, unsigned client, char *text,
+		       char *why, size_t n)
+{
+	struct config_answer now = {0};
+	int error = live_ask_service(s->host, &now);
+	for (unsigned i = 0; i < now.servers && !error; i++) {
+		const unsigned k = (now.primary + i) % now.servers;
+		if (!(now.alive >> k & 1) || live_greet(s->host, k, now.address[k], text))
+			continue;
+		error = parse(s, now.address[k], text, why, n);
+		s->store.boot = now.boot;
+		if (!error && client > s->store.params.clients)
+			explain(error = -EUSERS, service, client, why, n);
+		return error;
+	}
+	snprintf(why, n, "%s: %s", service, error ? strerror(-error) : "no server is alive");
+	return error ? error : -ENOTCONN;
+}
+
 int session_open(struct session **out, struct ibv_context *verbs, const char *server,
 		 unsigned client, char *why, size_t n)
 {
@@ -86,18 +108,28 @@ int session_open(struct session **out, struct ibv_context *verbs, const char *se
 		return -ENOMEM;
 	}
 	int error = rendezvous_connect(&control, server, &client, text);
+	const bool several = !error && !strcmp(text, CONFIG_MAGIC "\n");
+	const struct live_peers peers = {.server = several ? NULL : control,
+					 .service = several ? control : NULL,
+					 .address = server,
+					 .number = client};
 	if (error)
 		explain(error, server, client, why, n);
-	else
+	else if (!several)
 		error = parse(s, server, text, why, n);
 	if (!error) {
-		error = live_host_new(&s->host, verbs, control);
+		error = live_host_new(&s->host, verbs, &peers);
 		if (error)
 			snprintf(why, n, "%s", strerror(-error));
 	}
 	if (error) {
 		rendezvous_close(control);
 		free(s);
+		return error;
+	}
+	error = several ? find_server(s, server, client, text, why, n) : 0;
+	if (error) {
+		session_close(s);
 		return error;
 	}
 	s->env = (struct tm_env){.params = &s->store.params, .verbs = verbs, .client = client};

@@ -122,4 +122,4 @@ sed -i 's/server 3 is lost/server 9 is lost/' lost.trace
 run 2 tidemark replay lost.trace
 says 'lost.trace:7'
 run 2 tidemark serve mojim --pm pool
-says 'mojim has 2 servers; expected a store of one server'
+says 'mojim has 2 servers; expected --members ADDRESS:PORT, and --number from 1 to 2'

@@ -133,7 +133,7 @@ bad 'bad.cut:8: expected says' replay bad.cut
 
 # --- other bad input ---
 
-bad '--pm and --history are needed' examine
+bad '--history is needed' examine
 bad 'is no option' examine erda/media
 bad 'gone: No such file' examine --pm gone --history erda/history
 bad 'erda/history: ' examine --pm erda/history --history erda/history

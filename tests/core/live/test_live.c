@@ -360,7 +360,8 @@ TEST(connects_over_control)
 	ck_assert_int_eq(rendezvous_listen(&server, &setup), 0);
 	snprintf(address, sizeof(address), "127.0.0.1:%u", rendezvous_port(server));
 	ck_assert_int_eq(rendezvous_connect(&control, address, &number, text), 0);
-	ck_assert_int_eq(live_host_new(&client, NULL, control), 0);
+	const struct live_peers peers = {.server = control};
+	ck_assert_int_eq(live_host_new(&client, NULL, &peers), 0);
 	ck_assert_int_eq(live_call(client, connects, rsp), 0);
 	ck_assert_str_eq(rsp, "abcdabcd");
 	ck_assert_int_eq(live_call(client, connects, rsp), -EUSERS);

@@ -7,6 +7,7 @@
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include "core/live/rendezvous.h"
 #include "tests/suite.h"
@@ -27,7 +28,7 @@ static int echo(void *arg, unsigned client, const void *req, size_t req_len, voi
 	char *out = rsp;
 	unsigned *asked = arg;
 	ck_assert_uint_ge(client, 1);
-	ck_assert_uint_le(client, CLIENTS);
+	ck_assert_uint_le(client, CLIENTS + 1);
 	ck_assert_uint_le(req_len, RENDEZVOUS_MSG);
 	ck_assert_uint_le(rsp_len, RENDEZVOUS_MSG);
 	(*asked)++;
@@ -48,14 +49,24 @@ static char address[32];
 static unsigned asked;
 static bool impatient; /* the server */
 
+static atomic_uint departed; /* the last one that has gone */
+
+static void departs(void *arg, unsigned client)
+{
+	(void)arg;
+	atomic_store(&departed, client);
+}
+
 static void begin_with(unsigned patience_ms)
 {
 	impatient = patience_ms == SHORT_MS;
 	const struct rendezvous_server_setup setup = {.address = "127.0.0.1:0",
 						      .text = text,
 						      .clients = CLIENTS,
+						      .reserved = 1,
 						      .accept = echo,
 						      .injected = injected,
+						      .departs = departs,
 						      .arg = &asked,
 						      .patience_ms = patience_ms};
 	asked = 0;
@@ -131,13 +142,29 @@ TEST(numbers)
 	struct rendezvous *two = join(2, 2), *one = join(0, 1), *three = join(0, 3);
 	ck_assert_int_eq(refused(2), -EBUSY);
 	ck_assert_int_eq(refused(0), -EUSERS);
-	ck_assert_int_eq(refused(CLIENTS + 1), -EUSERS);
+	ck_assert_int_eq(refused(CLIENTS + 2), -EUSERS);
 	assert_answers(two);
 	rendezvous_close(one);
 	one = join_soon(1, 1);
 	rendezvous_close(one);
 	rendezvous_close(two);
 	rendezvous_close(three);
+}
+
+/* It is given to those alone that ask for it; that its holder has gone is told. */
+TEST(reserved)
+{
+	struct rendezvous *c[CLIENTS], *own = join(CLIENTS + 1, CLIENTS + 1);
+	for (unsigned n = 0; n < CLIENTS; n++)
+		c[n] = join(0, n + 1);
+	assert_answers(own);
+	rendezvous_close(own);
+	while (atomic_load(&departed) != CLIENTS + 1)
+		poll(NULL, 0, 5);
+	ck_assert_int_eq(refused(0), -EUSERS);
+	rendezvous_close(join(CLIENTS + 1, CLIENTS + 1));
+	for (unsigned n = 0; n < CLIENTS; n++)
+		rendezvous_close(c[n]);
 }
 
 TEST(two_want_the_same)
