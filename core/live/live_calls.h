@@ -60,18 +60,18 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 
 #ifndef TM_LIVE_HOST_H /* not in the sources that implement these */
 
-#define rt_spawn       live_rt_spawn
-#define rt_yield       live_rt_yield
-#define rt_sleep       live_rt_sleep
-#define rt_now	       live_rt_now
-#define rt_listen      live_rt_listen
-#define rt_connect     live_rt_connect
-#define rt_connect_to  live_rt_connect_to
-#define rt_config_get  live_rt_config_get
-#define rt_config_set  live_rt_config_set
-#define rt_config_wait live_rt_config_wait
+#define rt_spawn	live_rt_spawn
+#define rt_yield	live_rt_yield
+#define rt_sleep	live_rt_sleep
+#define rt_now		live_rt_now
+#define rt_listen	live_rt_listen
+#define rt_connect	live_rt_connect
+#define rt_connect_to	live_rt_connect_to
+#define rt_config_get	live_rt_config_get
+#define rt_config_set	live_rt_config_set
+#define rt_config_wait	live_rt_config_wait
 #define rt_config_lease live_rt_config_lease
-#define rt_pm_full     live_rt_pm_full
+#define rt_pm_full	live_rt_pm_full
 /* Nothing is taken away from a live store. */
 #define rt_check(holds)	 (holds)
 #define rt_waits(caller) ((void)(caller), true)

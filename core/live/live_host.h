@@ -75,10 +75,10 @@ struct live_host {
 	atomic_uint dropped[TM_MAX_CLIENTS + 1]; /* by client */
 	int stop_fd;				 /* readable when stopping */
 	pthread_mutex_t lock;			 /* of what follows */
-	uint64_t heard_ns;			 /* the service answers what was asked then; 0: not */
-	uint32_t lease;				 /* which one it is */
-	struct live_task *holder;		 /* of the baton; NULL: it is free */
-	struct live_task *first, *last;		 /* wait for it */
+	uint64_t heard_ns;		/* the service answers what was asked then; 0: not */
+	uint32_t lease;			/* which one it is */
+	struct live_task *holder;	/* of the baton; NULL: it is free */
+	struct live_task *first, *last; /* wait for it */
 	struct live_task *tasks;
 	/* Only the holder of the baton uses these: */
 	struct rt_config config; /* the last that it has heard */

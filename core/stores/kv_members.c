@@ -54,7 +54,7 @@ void kv_leave(const struct tm_env *env)
 		kv_nap(&nap);
 }
 
-void kv_wait_for_other(void)
+void kv_wait_for_other(const struct tm_env *env, const bool *serves)
 {
 	const uint64_t until = rt_now() + PATIENCE_NS;
 	struct rt_config now;
@@ -62,5 +62,6 @@ void kv_wait_for_other(void)
 	do {
 		rt_sleep(10000);
 		rt_config_get(&now);
-	} while (now.members != KV_BOTH && now.alive == KV_BOTH && rt_now() < until);
+	} while ((now.primary == env->server && !*serves) ||
+		 (now.members != KV_BOTH && now.alive == KV_BOTH && rt_now() < until));
 }

@@ -33,7 +33,8 @@ int kv_set_members(const struct tm_env *env, uint32_t members);
 /* A server that has just begun is no member, as its pool may not be what it was, unless it is the
  * primary. */
 void kv_leave(const struct tm_env *env);
-/* Wait until both are members: clients need not wait for the other one longer than it takes. */
-void kv_wait_for_other(void);
+/* Wait until the primary serves, which it says in `serves`, and until both are members: clients
+ * need not wait for the other one longer than it takes. */
+void kv_wait_for_other(const struct tm_env *env, const bool *serves);
 
 #endif

@@ -321,7 +321,7 @@ int pair_serve(const struct tm_env *env)
 	if (!rc)
 		rc = rt_spawn("keeper", keeper, pair);
 	if (!rc)
-		kv_wait_for_other();
+		kv_wait_for_other(env, &pair->serves);
 	return rc;
 }
 

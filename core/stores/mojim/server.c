@@ -107,12 +107,12 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	if (server->mirrored ? flushes(params) : !has_bug(params, alone_unflushed))
 		for (unsigned i = 0; i < n; i++)
 			pmem_persist(server->pool.area + range[i].off, range[i].len);
-	if (!server->mirrored)
-		return is_primary(server) ? 0 : -EHOSTDOWN;
 	if (next.seq > server->pool.records)
 		return -ENOSPC;
+	server->head = next; /* alone, too: a copy that was made before is not up to it */
+	if (!server->mirrored)
+		return is_primary(server) ? 0 : -EHOSTDOWN;
 	mojim_fill(server->record, next, &server->pool, params, range, n);
-	server->head = next;
 	rc = waits ? 0 : rpc_settle(&server->mirror);
 	if (!rc)
 		rc = (waits ? rpc_write : rpc_write_behind)(
@@ -185,13 +185,16 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 static int copy_area(struct server *server)
 {
 	const size_t step = mojim_record_bytes(&server->params);
+	const void *last;
 	int rc = connect_mirror(server);
 	for (size_t off = 0; off < server->pool.area_bytes && !rc; off += step) {
 		size_t left = server->pool.area_bytes - off;
 		rc = rpc_write(&server->mirror, AREA, off, server->pool.area + off,
 			       left < step ? left : step);
 	}
-	return rc;
+	/* What is acknowledged may be on its way still, and the mirror flushes when it hears of
+	 * the copy on another connection: a READ comes after it. */
+	return rc ? rc : rpc_read(&server->mirror, AREA, 0, sizeof(struct slot), &last);
 }
 
 static void handle_join(struct server *server, const struct join *join, struct joined *rsp)
@@ -367,11 +370,11 @@ int mojim_serve(const struct tm_env *env)
 				       IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access);
 	if (!rc)
 		rc = kv_server_listen(&server->rpc);
+	if (rc)
+		return rc;
+	kv_leave(env); /* first: it takes over from nobody before it has joined */
+	rc = rt_spawn("keeper", keeper, server);
 	if (!rc)
-		rc = rt_spawn("keeper", keeper, server);
-	if (!rc) {
-		kv_leave(env);
-		kv_wait_for_other();
-	}
+		kv_wait_for_other(env, &server->serves);
 	return rc;
 }
