@@ -14,7 +14,7 @@
  */
 #include "checker/campaign/campaign.h"
 
-#define PLAN_CONFIGS 256 /* of a campaign, at most */
+#define PLAN_CONFIGS 512 /* of a campaign, at most */
 #define PLAN_TEXT    400 /* bytes of a message */
 
 struct plan_names {
