@@ -174,7 +174,6 @@ void world_dies(void *arg, unsigned host, unsigned how)
 	static const char *const says[] = {"the server's process dies", "the process dies",
 					   "the machine dies"};
 	struct world *w = arg;
-	struct world_client *c = &w->client[host];
 	assert(w->booted); /* before that no source is asked */
 	if (how >= DEATH_ONE) {
 		happens_to(w, host_server(host), death_event(how));
@@ -187,7 +186,9 @@ void world_dies(void *arg, unsigned host, unsigned how)
 		sim_at(w->sim, CLOSE_NS, server_closed, w);
 		return;
 	}
-	assert(host <= w->setup->w.clients + w->reread && c->number == host);
+	assert(host <= w->setup->w.clients + w->reread);
+	struct world_client *c = &w->client[host];
+	assert(c->number == host);
 	if (c->done || c->dead)
 		return;
 	c->dead = c->died = true;
