@@ -112,9 +112,7 @@ int node_form(struct node *node, const struct rt_config *seen, uint32_t members)
 		node->epoch = now.epoch + 1;
 		while (members_set(&now, members, me)) {
 			/* While this is the head, a member may have asked for a new pipeline. */
-			if (now.primary == me)
-				rt_config_get(&now);
-			if (now.primary != me) {
+			if (now.primary != me || rt_config_get(&now) || now.primary != me) {
 				node->serves = false;
 				return -EAGAIN;
 			}
