@@ -203,6 +203,14 @@ static int append(struct node *node, const struct kv_req *req, uint32_t i, uint3
 	return rc == -EHOSTDOWN ? 0 : rc;
 }
 
+/* While the head's lease lasts, no other node has become the head. It asks itself this when it
+ * knows its answer. What is appended needs no lease: the nodes that could be the head have it, too.
+ */
+static bool leads(const struct node *node)
+{
+	return node->serves && rt_now() < rt_config_lease(&node->config);
+}
+
 static int handle_client(struct node *node, const struct kv_req *req, uint32_t client,
 			 struct nvfs_found *found)
 {
@@ -211,13 +219,13 @@ static int handle_client(struct node *node, const struct kv_req *req, uint32_t c
 	if (!node->serves)
 		return -EHOSTDOWN;
 	if (i == node->pool.blocks)
-		return req->op == KV_GET ? -ENOENT : -ENOSPC;
+		return !leads(node) ? -EHOSTDOWN : req->op == KV_GET ? -ENOENT : -ENOSPC;
 	found->members = node->members;
 	found->head = node->head;
 	found->off = off_of(node, block + 1);
 	found->len = block->len;
 	if (req->op == KV_GET)
-		return block->len ? 0 : -ENOENT;
+		return !leads(node) ? -EHOSTDOWN : block->len ? 0 : -ENOENT;
 	if (req->op == KV_COMMIT)
 		return req->off == found->off + found->len ? append(node, req, i, client) : -EIO;
 	if (req->op != KV_PUT)

@@ -27,8 +27,9 @@ struct node {
 	struct rpc_conn next; /* to the node after this one */
 	struct rpc_conn copy; /* to the one that gets a copy */
 	unsigned copies_to;
-	uint64_t *sent; /* of each block: what the next node has (pipeline=first) */
-	bool serves;	/* it is the head, and all others have its lengths */
+	uint64_t *sent;		 /* of each block: what the next node has (pipeline=first) */
+	bool serves;		 /* it is the head, and all others have its lengths */
+	struct rt_config config; /* as it was last told */
 	bool locked;
 };
 

@@ -289,14 +289,14 @@ void node_keeper(void *arg)
 	struct rt_config now;
 	rt_config_get(&now);
 	for (;;) {
+		node->config = now;
 		const bool settled = settle(node, &now, nap);
 		if (lazy) {
 			node_lock(node);
 			node_catch_up(node);
 			node_unlock(node);
 		}
-		if (settled && !lazy) {
-			rt_config_wait(&now);
+		if (settled && !lazy && !rt_config_wait(&now)) {
 			nap = KV_NAP_NS;
 		} else {
 			kv_nap_to(&nap, MOST_NAP_NS);
