@@ -375,6 +375,10 @@ static const struct option_row rows[] = {
 	 "boot every crash image, even where the result is already known from another one, and "
 	 "make every run from its beginning (docs/search.md): slow, with the same results",
 	 ARGUMENT(options.limits.no_tree)},
+	{"events", "N",
+	 "how often something happens to one of several servers in one run (=): with 2, to one "
+	 "while the other ones cope with it",
+	 ARGUMENT(options.events), 1, 2},
 	{.help = "everything within bounds"},
 	{"exhaustive", NULL,
 	 "no random schedules: all there are within the bounds (docs/search.md). Without "

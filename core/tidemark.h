@@ -55,9 +55,13 @@ struct tm_append_methods;
 	X(DURN,                                                                                  \
 	  TM_IN_RUN | TM_AFTER_CRASH | TM_IF_LIN | TM_NAMES_MISSED | TM_MODELLED | TM_SEVERAL,   \
 	  "as DUR, when a server is lost for good")                                              \
+	X(FENCE, TM_IN_RUN | TM_AFTER_CRASH | TM_KEYED | TM_SEVERAL,                             \
+	  "what a server does after it was left out of the configuration is never read")         \
 	X(LIVE, TM_BY_RUNNING,                                                                   \
 	  "every operation ends, also when the newest version's writer is dead")                 \
 	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")         \
+	X(AGREE, TM_BY_RUNNING | TM_KEYED | TM_SEVERAL,                                          \
+	  "members that have a copy of a key have the same, once nothing is under way")          \
 	X(OWN, TM_IN_RUN | TM_AFTER_CRASH, "what the store's own judge asks of a history")
 
 enum tm_judged {
@@ -194,6 +198,13 @@ struct tm_fields {
 		      uint64_t paper);
 };
 
+/* A server's copy of a key's value, and the version that it has there (0: it has none). */
+struct tm_dump {
+	uint8_t *value; /* at most cap bytes are written */
+	size_t cap, vlen;
+	uint64_t version;
+};
+
 /*
  * All functions run on a task of the runtime and may block in rt_yield().
  * They return 0 or -errno. Where a signature has no comment, see docs/own-store.md.
@@ -238,6 +249,11 @@ struct tm_store {
 	int (*serve)(const struct tm_env *env);
 	/* Check a pool that has been recovered, or see fsck_at_rest; read only. */
 	void (*fsck)(const struct tm_env *env, struct tm_fsck *fsck);
+
+	/* Several servers: this one's copy of the key, read only, when nothing is under way.
+	 * -ENOENT: its copy says that there is no value; -ENODATA: it holds no copy of this key.
+	 * NULL: AGREE is not judged. */
+	int (*dump)(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out);
 
 	/* A client: connect, and the three operations, or none of them (`calls`). A client has one
 	 * operation at a time. put and del return 0 when acknowledged to the caller. */

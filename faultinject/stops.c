@@ -61,7 +61,8 @@ static unsigned first_answer(struct stops *stops, const struct choice_point *at)
 			stops->first[i].taken = true;
 			return choice_delay_answer(CHOICE_STEP, stops->first[i].k);
 		}
-	if (!stops->first[1].taken || at->a != STEP_BEGIN || !stops->begins || --stops->begins)
+	if (!stops->first[stops->from].taken || at->a != STEP_BEGIN || !stops->begins ||
+	    --stops->begins)
 		return 0;
 	assert(stops->firsts < STOPS_FIRST);
 	stops->first[stops->firsts].at = point_of(at, 1, 0);
@@ -76,7 +77,7 @@ static unsigned record(struct source *source, const struct choice_point *at, uns
 	assert(at->kind == CHOICE_STEP && at->who);
 	if (stops->firsts) {
 		unsigned answer = first_answer(stops, at);
-		if (answer || !stops->first[1].taken)
+		if (answer || !stops->first[stops->from].taken)
 			return answer;
 	}
 	enum stop_group group = group_of(at, n);
@@ -186,7 +187,7 @@ static bool may_wait(const struct stop_point *held, const struct stop_point *sto
 }
 
 /* What happens to one of several servers. */
-static enum server_event server_event(uint64_t draw, bool for_ever)
+static enum server_event server_event(uint64_t draw, const struct stops *stops)
 {
 	static const enum server_event one_of[16] = {
 		SERVER_POWER, SERVER_POWER,	   SERVER_POWER,	 SERVER_POWER,
@@ -194,9 +195,12 @@ static enum server_event server_event(uint64_t draw, bool for_ever)
 		SERVER_LOST,  SERVER_CUT,	   SERVER_CUT,		 SERVER_CUT_FOR_EVER,
 		SERVER_CUT,   SERVER_CUT_FOR_EVER, SERVER_POWER_BRIEFLY, SERVER_POWER_LONG};
 	const enum server_event event = draw % 64 ? one_of[draw % 16] : SERVER_CUT_BRIEFLY;
-	if (for_ever || server_events[event].lasts_ns)
-		return event;
-	return event == SERVER_LOST ? SERVER_POWER : SERVER_CUT;
+	const bool for_ever = !server_events[event].lasts_ns;
+	if (server_is_cut(event) && !stops->may_cut)
+		return for_ever && stops->may_lose ? SERVER_LOST : SERVER_POWER;
+	if (for_ever && !stops->may_lose)
+		return server_is_cut(event) ? SERVER_CUT : SERVER_POWER;
+	return event;
 }
 
 /* A step of a client that can be held before the stop; NULL: a few draws met none. */
@@ -298,7 +302,7 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 	uint64_t draw = random_next(&r->state);
 	/* A failure of one of several servers in most runs. */
 	if (stops->servers && (k == DEATH_SERVER || draw >> 40 & 3))
-		k = death_of(server_event(draw >> 42, stops->may_lose),
+		k = death_of(server_event(draw >> 42, stops),
 			     (unsigned)(draw / 1024 % stops->servers));
 	held = hold_others(stops, stop, draw, r);
 	random_stop(r, stop->key, stop->a, stop->b,
@@ -376,6 +380,7 @@ bool stops_record_stopped(struct stops *stops, const struct stops *plain, uint64
 	stops->first[1].at = *stop;
 	stops->first[1].k = DELAY_SWITCH;
 	stops->firsts = 2;
+	stops->from = 1;
 	stops->begins = 1 + random_next(&state) % 8 / 7;
 	return true;
 }
@@ -397,6 +402,41 @@ void stops_again(const struct stops *stops, uint64_t nth, struct random_source *
 	if (next)
 		random_stop(r, next->key, next->a, next->b,
 			    !next->server && draw % 4 == 0 ? DEATH_PROCESS : DELAY_SWITCH);
+}
+
+/* Any step, of a server's task rather, and what happens there. */
+static const struct stop_point *event_at(const struct stops *stops, uint64_t draw, unsigned *k)
+{
+	static const enum stop_group groups[] = {STOPS_SERVER, STOPS_MEET, STOPS_CLIENT,
+						 STOPS_SERVER};
+	*k = death_of(server_event(draw >> 42, stops), (unsigned)(draw / 1024 % stops->servers));
+	return evenly(stops, groups[draw % 4], draw >> 2 & 0xff);
+}
+
+bool stops_record_event(struct stops *stops, const struct stops *plain, uint64_t seed)
+{
+	unsigned k;
+	const struct stop_point *stop = event_at(plain, random_next(&seed), &k);
+	stops_record(stops);
+	stops->servers = plain->servers;
+	stops->may_lose = plain->may_lose;
+	stops->may_cut = plain->may_cut;
+	if (!stop)
+		return false;
+	stops->first[0].at = *stop;
+	stops->first[0].k = k;
+	stops->firsts = 1;
+	return true;
+}
+
+void stops_event_again(const struct stops *stops, uint64_t nth, struct random_source *r)
+{
+	unsigned k;
+	const struct stop_point *stop = event_at(stops, random_next(&r->state) + nth, &k);
+	random_stop(r, stops->first[0].at.key, stops->first[0].at.a, stops->first[0].at.b,
+		    stops->first[0].k);
+	if (stop)
+		random_stop(r, stop->key, stop->a, stop->b, k);
 }
 
 void stops_kill(const struct stops *stops, uint64_t nth, struct random_source *r)

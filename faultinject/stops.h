@@ -70,7 +70,8 @@ struct stops {
 	struct stop_line line[STOP_LINES];
 	unsigned lines;
 	unsigned servers; /* of a store that has several, else 0 */
-	bool may_lose;	  /* one of them for ever: the store promises something of that */
+	bool may_lose;	  /* one of them for ever: the store promises something of that; ... */
+	bool may_cut;	  /* ... one is cut off from the service: likewise */
 	bool failed;	  /* out of memory */
 	/* A recorded run that is stopped itself: how. What comes before is not recorded. */
 	struct {
@@ -79,6 +80,7 @@ struct stops {
 		bool taken;
 	} first[STOPS_FIRST];
 	unsigned firsts;
+	unsigned from;	 /* which of `first` the record begins with */
 	unsigned begins; /* the operation that is this many-th to begin after the stop is held */
 };
 void stops_record(struct stops *stops);
@@ -93,6 +95,11 @@ bool stops_record_stopped(struct stops *stops, const struct stops *plain, uint64
 /* Let r, which has been started, do the same, and stop at a step of that record; the nth run that
  * does. */
 void stops_again(const struct stops *stops, uint64_t nth, struct random_source *r);
+
+/* Where there are several servers: record a run in which something happens to one of them, drawn;
+ * and let r do the same, and another thing happen, at a step of that record. */
+bool stops_record_event(struct stops *stops, const struct stops *plain, uint64_t seed);
+void stops_event_again(const struct stops *stops, uint64_t nth, struct random_source *r);
 
 /* Let r, which has been started, stop where the nth run that stops does. Nothing changes if the
  * recorded run has no such step. */

@@ -118,6 +118,10 @@ unsigned store_judged_by(const struct tm_store *store, bool own)
 		judged &= ~contracts_that(TM_SEVERAL);
 	if (!(store->promises & TM_BIT(TM_DURN))) /* then no server is lost */
 		judged &= ~TM_BIT(TM_DURN);
+	if (!(store->promises & TM_BIT(TM_FENCE))) /* nor cut off */
+		judged &= ~TM_BIT(TM_FENCE);
+	if (!store->dump)
+		judged &= ~TM_BIT(TM_AGREE);
 	return judged;
 }
 

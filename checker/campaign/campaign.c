@@ -26,6 +26,7 @@ const struct campaign_options campaign_default = {
 	.states = 20000,
 	.deviations = 6,
 	.preemptions = 2,
+	.events = 1,
 	.jobs = 1,
 	.limits = {.images_per_point = 256,
 		   .nested_every = 8,
@@ -178,6 +179,7 @@ static int open_schedule(const struct campaign *c, struct explorer *ex, struct s
 	schedule->no_deaths = c->options.no_deaths;
 	if (schedule->no_deaths)
 		schedule->stops.servers = 0; /* nor does one of them fail alone */
+	schedule->events = schedule->stops.servers ? c->options.events : 0;
 	return error;
 }
 

@@ -51,6 +51,7 @@ struct campaign_options {
 	bool spread;	  /* begin one workload of each configuration, then another, so that an
 			   * early end leaves something tried of all; else one after the other */
 	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */
+	unsigned events;  /* that befall one of several servers in a random run, at most */
 	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
 	bool hunt;	  /* of random runs, for one break: they end with the states, nothing is
 			   * tried first, and causes are those of the configuration's setup */

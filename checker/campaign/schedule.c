@@ -29,6 +29,7 @@ int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsi
 	if (setup->servers > 1)
 		s->stops.servers = setup->servers;
 	s->stops.may_lose = setup->store->promises & TM_BIT(TM_DURN);
+	s->stops.may_cut = setup->store->promises & TM_BIT(TM_FENCE);
 	return s->stops.failed ? -ENOMEM : 0;
 }
 
@@ -46,13 +47,13 @@ static void stop_again(struct schedule *s, uint64_t nth)
 	if (s->again_of != first) {
 		stops_free(&s->again);
 		s->again_of = first;
-		s->can_stop_again = stops_record_stopped(&s->again, &s->stops,
-							 s->seed * 1000003 + first);
+		s->can_stop_again = (s->events > 1 ? stops_record_event : stops_record_stopped)(
+			&s->again, &s->stops, s->seed * 1000003 + first);
 		if (s->can_stop_again)
 			record(s, &s->again);
 	}
 	if (s->can_stop_again && !s->again.failed)
-		stops_again(&s->again, nth, &s->random);
+		(s->events > 1 ? stops_event_again : stops_again)(&s->again, nth, &s->random);
 }
 
 struct source *schedule_run(struct schedule *s, uint64_t run)

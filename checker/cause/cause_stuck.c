@@ -171,7 +171,8 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 	size_t room = sizeof(q->c->sentence), used = 0, from, to;
 	int polled = EVENT_LOG_NONE, missing = EVENT_LOG_NONE, last = EVENT_LOG_NONE;
 	q->c->kind = CAUSE_STUCK;
-	if (!q->hangs && q->contract == TM_FSCK) { /* it says only what broke */
+	if (!q->hangs &&
+	    (q->contract == TM_FSCK || q->contract == TM_AGREE)) { /* it says only what broke */
 		q->c->kind = CAUSE_NONE;
 		cause_print(q->c->sentence, room, "no cause could be named; %s.", why);
 		return;

@@ -155,6 +155,8 @@ static void note_result(struct explorer *ex, unsigned machine, const struct verd
 		note_failure(ex, TM_OK, machine, NULL, r->ok_why);
 	if (r->fsck_broken)
 		note_failure(ex, TM_FSCK, machine, NULL, r->fsck_why);
+	if (r->agree_broken)
+		note_failure(ex, TM_AGREE, machine, NULL, r->agree_why);
 }
 
 /* --- one image --- */
@@ -408,7 +410,7 @@ static bool plans_life(const struct life_plan *plan)
 
 static bool any_broken(const struct world_result *r, const struct verdict *v)
 {
-	bool broken = r->live_broken || r->ok_broken || r->fsck_broken;
+	bool broken = r->live_broken || r->ok_broken || r->fsck_broken || r->agree_broken;
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		broken |= v[c].broken || v[c].unsure;
 	return broken;

@@ -124,6 +124,18 @@ void sentence_print(const struct setup *s, const struct history *h, const struct
 	snprintf(buf, n, "%s%s%s", against, against[0] && op[0] ? "; then " : "", op);
 }
 
+void sentence_fence(const struct setup *s, const struct history *h, const struct verdict *v,
+		    char *buf, size_t n)
+{
+	char who[48], what[80], op[220];
+	name_client(s, &h->op[v->against], who, sizeof(who));
+	name_call(s, h, v->against, what, sizeof(what));
+	sentence_op(s, h, v->op, op, sizeof(op));
+	snprintf(buf, n,
+		 "%s's %s reached only a server that was left out of the configuration; then %s",
+		 who, what, op);
+}
+
 /* "client 1's transaction 2", or of a single operation "c1.put2"; a reader by its time. */
 static void name_transaction(const struct setup *s, const struct history *h, int first, char *buf,
 			     size_t n)

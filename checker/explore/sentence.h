@@ -11,6 +11,9 @@ void sentence_op(const struct setup *s, const struct history *h, int op, char *b
 /* The two observations of a verdict: "...; then ..." */
 void sentence_print(const struct setup *s, const struct history *h, const struct verdict *v,
 		    char *buf, size_t n);
+/* FENCE is broken: who read what an outsider did. */
+void sentence_fence(const struct setup *s, const struct history *h, const struct verdict *v,
+		    char *buf, size_t n);
 /* ATOM or SSER is broken: which transaction read what of whom, around the cycle. */
 void sentence_cycle(const struct setup *s, const struct history *h, enum tm_contract contract,
 		    char *buf, size_t n);

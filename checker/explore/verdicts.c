@@ -32,8 +32,9 @@ static void name_durability(const struct history *h, struct verdict out[TM_CONTR
 void verdicts_find(struct explorer *ex, unsigned machine, unsigned want, const int32_t *lower_bound,
 		   struct verdict out[TM_CONTRACTS])
 {
-	const struct history *h = ex->worlds.history;
+	struct history *h = ex->worlds.history;
 	const bool several = ex->setup->servers > 1;
+	h->readmitted = sim_readmitted(ex->worlds.world[0].sim);
 	if (several)
 		want |= TM_BIT(TM_LIN) | TM_BIT(TM_DUR);
 	if (!ex->setup->own)
@@ -49,6 +50,8 @@ void verdicts_say(const struct explorer *ex, unsigned contract, const struct ver
 {
 	if (contract == TM_OWN)
 		snprintf(buf, n, "%s", own_judge_why(ex->own));
+	else if (contract == TM_FENCE)
+		sentence_fence(ex->setup, ex->worlds.history, v, buf, n);
 	else if (contract == TM_ATOM || contract == TM_SSER)
 		sentence_cycle(ex->setup, ex->worlds.history, contract, buf, n);
 	else

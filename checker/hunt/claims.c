@@ -107,6 +107,8 @@ static bool own_switch(struct claim_case *test, const char *knob)
 		return true;
 	}
 	int end = 0; /* "2" or "1+1" */
+	if (!strcmp(knob, "events=2"))
+		return test->two_events = true;
 	if (sscanf(knob, "search=%1u%n+%1u%n", &test->preemptions, &end, &test->faults, &end) < 1 ||
 	    knob[end])
 		return false;

@@ -31,6 +31,7 @@ struct claim_case {
 	bool no_crash;		      /* the power never fails */
 	bool no_lives;		      /* no machine lives on after recovery */
 	bool no_deaths;		      /* no process dies */
+	bool two_events;	      /* that befall servers, in one run */
 	bool search;		      /* systematically, instead of at random: */
 	unsigned preemptions, faults; /* all runs with at most so many */
 	struct campaign_config config;

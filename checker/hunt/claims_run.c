@@ -29,6 +29,7 @@ static struct campaign campaign_of(const struct claim_case *test, const struct c
 	if (budget->no_lives || test->no_lives)
 		c.options.limits.life_every = 0;
 	c.options.no_deaths = test->no_deaths;
+	c.options.events = test->two_events ? 2 : 1;
 	/* What breaks by design may break that, too. */
 	c.options.unfilled = test->kind == CLAIM_FAIL;
 	c.options.exhaustive = test->search;

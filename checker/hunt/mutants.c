@@ -434,7 +434,10 @@ static bool try_workload(struct search *s, const struct lane *lane, const struct
 static bool worth(const struct lane *lane, unsigned p)
 {
 	/* One of several servers loses its power in a run. */
-	const unsigned several = lane->store->servers > 1 ? TM_BIT(TM_DURN) | TM_BIT(TM_SSER) : 0,
+	const unsigned several = lane->store->servers > 1
+					 ? TM_BIT(TM_DURN) | TM_BIT(TM_SSER) | TM_BIT(TM_FENCE) |
+						   TM_BIT(TM_AGREE)
+					 : 0,
 		       powered = TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_LIVE) | TM_BIT(TM_OK) |
 				 several |
 				 (several ? TM_BIT(TM_DUR) | TM_BIT(TM_ATOM) | TM_BIT(TM_SSER) : 0),

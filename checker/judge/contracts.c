@@ -59,6 +59,10 @@
  *          aborted; an aborted one is not in it. Where no transaction has several operations, that
  *          is LIN of all keys, and neither is judged. "Not found" counts for both only of keys
  *          that are never deleted. transactions.h: how.
+ *   FENCE  broken by a GET that returned the value of a PUT all of whose client's messages, at
+ *          least one, had reached servers that were left out of the configuration, if a message of
+ *          the GET reached a member, or it came after a later power failure. Not if one of these
+ *          servers has become a member again since: as such it may do what it was asked for.
  *   OK     broken by an operation that returned with an error which nothing explains that was
  *          injected (history_op.unexplained). The recorder of the history knows that. Connecting, a
  *          cleaning and what proves life are in no history: the world judges these
@@ -79,9 +83,9 @@
  * LIN and DUR the first GET that fits no order, and the latest operation that it
  * misses; BUF a GET, and an earlier one that shares no moment with it, or what it
  * misses itself; MONO the GET after and the GET before; KEEP the GET and the lower bound;
- * NORES the GET and the DEL or failed PUT; ATOM the GET of the older value, and W's update; SSER
- * the latest GET of a cycle, and what it misses or should not have read; OK the operation that
- * failed, alone.
+ * NORES the GET and the DEL or failed PUT; FENCE the GET and the PUT; ATOM the GET of the older
+ * value, and W's update; SSER the latest GET of a cycle, and what it misses or should not have
+ * read; OK the operation that failed, alone.
  */
 #include <string.h>
 #include "checker/judge/contract.h"
@@ -376,6 +380,19 @@ static void judge_transactions(struct judge *j, const struct history *h, unsigne
 		transactions_atom(h, &out[TM_ATOM], NULL);
 }
 
+static void judge_fence(const struct history *h, struct verdict *out)
+{
+	for (unsigned i = 0; i < h->ops; i++) {
+		const struct history_op *o = &h->op[i];
+		if (!get_counts(h, o, NEVER) || o->value < 0)
+			continue;
+		const struct history_op *put = &h->op[o->value];
+		if (put->outside && !put->inside && !(put->outside & h->readmitted) &&
+		    (o->inside || o->epoch > put->epoch))
+			verdict_break(out, (int)i, o->value);
+	}
+}
+
 void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 		     const int32_t *lower_bound, struct verdict out[TM_CONTRACTS])
 {
@@ -392,6 +409,8 @@ void judge_recovered(struct judge *j, const struct history *h, unsigned want,
 	else
 		judge_epoch(j, h, false, lower_bound, all);
 	judge_transactions(j, h, want, all);
+	if (want & TM_BIT(TM_FENCE))
+		judge_fence(h, &all[TM_FENCE]);
 	for (unsigned c = 0; c < TM_CONTRACTS; c++)
 		if (want & CONTRACTS_OF_HISTORY & TM_BIT(c))
 			out[c] = all[c];

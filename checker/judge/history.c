@@ -29,6 +29,7 @@
 #define TAG_JOINED	(UINT64_C(7) << 60)
 #define TAG_ABORTED	(UINT64_C(8) << 60)
 #define TAG_SERVER	(UINT64_C(9) << 60)
+#define TAG_OUTSIDE	(UINT64_C(10) << 60)
 
 #define SHOWN 12 /* bytes of an answer, where it is put into words */
 
@@ -48,6 +49,7 @@ void history_reset(struct history *h, unsigned keys)
 	h->clock = 0;
 	h->epoch = 0;
 	h->failed_at = h->lost_at = INT32_MAX;
+	h->readmitted = 0;
 	h->keys = keys;
 	h->answers = 0;
 	h->ack_visible = true;
@@ -222,6 +224,28 @@ void history_server_fails(struct history *h, bool lost)
 	if (lost && h->lost_at > h->clock)
 		h->lost_at = h->clock;
 	h->hash = hash_add(h->hash, TAG_SERVER | lost);
+}
+
+/* One of an operation's transaction. */
+static void reaches(struct history *h, int op, unsigned server, bool member)
+{
+	struct history_op *o = &h->op[op];
+	if (member ? o->inside : o->outside >> server & 1)
+		return;
+	o->inside |= member;
+	o->outside |= (uint8_t)(!member << server);
+	if (!member)
+		h->hash = hash_add(h->hash, TAG_OUTSIDE | (uint64_t)op << 8 | server);
+}
+
+void history_reaches(struct history *h, int op, unsigned server, bool member)
+{
+	assert(op >= 0 && (unsigned)op < h->ops && server < 4);
+	while (h->op[op].joined)
+		op--;
+	do
+		reaches(h, op++, server, member);
+	while ((unsigned)op < h->ops && h->op[op].joined);
 }
 
 struct history_mark history_mark(const struct history *h)

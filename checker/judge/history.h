@@ -74,6 +74,8 @@ struct history_op {
 	bool unexplained : 1; /* nothing that was injected explains its error */
 	bool joined : 1;      /* it and the operation before it are of one transaction */
 	bool aborted : 1;     /* its error says that its transaction was aborted */
+	bool inside : 1;      /* a message of its client reached a server that was a member */
+	uint8_t outside : 4;  /* ... or servers that were left out, as bits */
 };
 
 struct history {
@@ -85,6 +87,7 @@ struct history {
 	/* Position of the first failure of one of several servers, and of the first that is for
 	 * good; INT32_MAX: none. Others went on: no epoch ends there. */
 	int32_t failed_at, lost_at;
+	uint32_t readmitted; /* servers that were left out and are members again, as bits */
 	unsigned keys;
 	uint64_t hash; /* of everything above, incremental */
 	/* Does an acknowledgement prove that the update is visible? True unless set otherwise after
@@ -127,6 +130,8 @@ void history_never_returns(struct history *h, int op);
 void history_crash(struct history *h);
 /* One of several servers loses its power, or is lost. */
 void history_server_fails(struct history *h, bool lost);
+/* A message of the operation's client reaches this server; `member`: of the configuration. */
+void history_reaches(struct history *h, int op, unsigned server, bool member);
 /* Forget everything that was recorded after the mark: back to an earlier length (the
  * explorer appends recovery's reads and takes them away again). */
 struct history_mark {

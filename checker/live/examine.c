@@ -480,11 +480,11 @@ int examine(const struct cut *c, const struct exam_options *options, struct exam
 	out->first = w.first;
 	out->last = c->boot;
 	out->lines = (unsigned)c->lines;
-	/* OK depends on the recordings: judge_errors(). */
+	/* OK depends on the recordings: judge_errors(). AGREE: members are not asked. */
 	for (unsigned k = 0; k < TM_CONTRACTS; k++)
 		out->cell[k].judged = (CONTRACTS_ON_MACHINE |
 				       (c->pool ? CONTRACTS_BY_RUNNING : 0)) &
-				      TM_BIT(k);
+				      TM_BIT(k) & ~TM_BIT(TM_AGREE);
 	if (!c->boot || w.first > c->boot) {
 		snprintf(why, n,
 			 !c->boot ? "the pool was being formatted: there was nothing to lose yet"

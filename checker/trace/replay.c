@@ -45,8 +45,10 @@ static void judge_all(struct explorer *ex, unsigned machine, struct replay_outco
 	}
 	out->verdict[TM_LIVE].broken = r->live_broken;
 	out->verdict[TM_FSCK].broken = r->fsck_broken;
+	out->verdict[TM_AGREE].broken = r->agree_broken;
 	snprintf(out->text[TM_LIVE], sizeof(out->text[0]), "%s", r->why);
 	snprintf(out->text[TM_FSCK], sizeof(out->text[0]), "%s", r->fsck_why);
+	snprintf(out->text[TM_AGREE], sizeof(out->text[0]), "%s", r->agree_why);
 }
 
 /* Breaks that do not count, for their cause is known. */

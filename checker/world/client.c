@@ -176,9 +176,7 @@ static void returned(struct world_client *c, int error, int32_t value)
 
 /* --- operations --- */
 
-/* Whose value the bytes are. VALUE_UNKNOWN: several PUTs write them, so they say nothing of
- * which. */
-static int32_t value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
+int32_t client_value_of(const struct world *w, unsigned key, const uint8_t *bytes, size_t len)
 {
 	int32_t value = VALUE_FOREIGN;
 	int v = setup_find_value(w->setup, key, bytes, len);
@@ -196,7 +194,7 @@ static int get_says(const struct world *w, unsigned key, const struct world_get 
 	*value = get->error == -ENOENT ? VALUE_ABSENT : VALUE_UNKNOWN;
 	if (get->error)
 		return get->error == -ENOENT ? 0 : sane_error(get->error);
-	*value = get->len <= s->params.max_vlen ? value_read(w, key, bytes, get->len)
+	*value = get->len <= s->params.max_vlen ? client_value_of(w, key, bytes, get->len)
 						: VALUE_FOREIGN;
 	if (*value == VALUE_FOREIGN && CHECKER_MUTANT(s, FOREIGN_IS_ABSENT))
 		*value = VALUE_ABSENT;
@@ -660,6 +658,20 @@ void client_go_on(struct world_client *c, uint8_t *buf)
 	world_client_ended(w);
 }
 
+/* A client's message has reached a server: for FENCE. */
+static void note_reached(void *arg, struct op_label op, unsigned server)
+{
+	struct world *w = arg;
+	const struct history *h = w->history;
+	int at = w->client[op.client].op; /* mostly; else it is late */
+	if (at < 0 || !op_label_equal(world_op_label(h, at), op))
+		for (at = (int)h->ops - 1; at >= 0; at--)
+			if (op_label_equal(world_op_label(h, at), op))
+				break;
+	if (at >= 0)
+		history_reaches(w->history, at, server, sim_config(w->sim)->members >> server & 1);
+}
+
 void client_main(void *arg)
 {
 	struct world_client *c = arg;
@@ -679,6 +691,8 @@ void client_main(void *arg)
 			pmem_watch(w->pm);
 		if (w->observer)
 			sim_set_observer(w->sim, world_observe, w);
+		if (w->setup->servers > 1)
+			sim_set_reaches(w->sim, note_reached, w);
 		w->booted = true;
 		sim_wake(w->sim, &w->booted);
 	}

@@ -33,7 +33,12 @@ void world_at_end(struct sim *sim, void *arg)
 	if (!sim_power_fails(sim, &at)) {
 		unsigned n = w->setup->w.clients + 1;
 		if (!world_someone_died(w) && !workload_cleans(&w->setup->w)) {
-			sim_stop(sim, SIM_DONE);
+			sim_source(sim, NULL);
+			sim_set_observer(sim, NULL, NULL);
+			if (w->setup->store->dump)
+				sim_spawn(sim, HOST_SERVER, "dump", agree_main, w);
+			else
+				sim_stop(sim, SIM_DONE);
 			return;
 		}
 		w->reread = true;

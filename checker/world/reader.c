@@ -8,7 +8,6 @@
 #include "checker/world/explained.h"
 #include "core/text/error_name.h"
 
-#define AT_REST_NS  150000000	/* longer than any delay that ends */
 #define CLEANING_NS 1000000	/* most cleanings have ended after that */
 #define LOOK_MAX_NS 1000000000	/* between two looks at one that takes longer */
 #define GIVEN_UP_NS 20000000000 /* longer than any store waits for a client that died */
@@ -234,6 +233,7 @@ void reader_main(void *arg)
 	client_read_keys(c, 0, 0, buf);
 	if (!life_run(c, buf) && w->booted)
 		prove_life(c, buf);
+	world_agree(w);
 	sim_stop(w->sim, SIM_DONE);
 }
 
@@ -291,6 +291,10 @@ void reread_main(void *arg)
 	sim_sleep(w->sim, AT_REST_NS);
 	client_open(c);
 	client_read_keys(c, 0, 0, buf);
+	struct source *source = sim_get_source(w->sim);
+	sim_source(w->sim, NULL); /* nothing happens to whoever asks */
+	world_agree(w);
+	sim_source(w->sim, source);
 	const unsigned gets = world_keys_read(w), calls = setup_looks(w->setup);
 	if (!world_someone_died(w)) {
 		if (clients_answer(w)) {

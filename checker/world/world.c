@@ -201,7 +201,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	memset(&w->result, 0, sizeof(w->result));
 	w->result.live_op = -1;
 	w->opened = w->ended = 0;
-	w->booted = w->reread = false;
+	w->booted = w->reread = w->agreeing = false;
 	w->serving = w->gone = 0;
 	w->failures = 0;
 	memset(w->failed, 0, sizeof(w->failed));
@@ -268,6 +268,11 @@ static void conclude(struct world *w, enum sim_end end)
 	if (w->loading) {
 		world_trouble(w, true, "%s does not end%s",
 			      w->filling ? "filling it" : "the load phase", how);
+		return;
+	}
+	if (w->agreeing) {
+		world_trouble(w, true, "asking the servers what they hold does not terminate%s",
+			      how);
 		return;
 	}
 	for (unsigned n = first; n <= last; n++) {

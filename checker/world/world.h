@@ -35,8 +35,9 @@ struct world_result {
 	bool fsck_broken;
 	bool ok_broken; /* what is not in the history failed for no reason that was injected:
 			 * connecting, a cleaning, what proves life */
-	char why[200];	/* of LIVE, one line */
-	char ok_why[200], fsck_why[200];
+	bool agree_broken;
+	char why[200]; /* of LIVE, one line */
+	char ok_why[200], fsck_why[200], agree_why[200];
 	uintptr_t pc; /* the line of the store's code that `why` is about; 0: none */
 	uint32_t recovery[STEP_KINDS]; /* steps that the store's recovery took */
 };
@@ -110,9 +111,9 @@ struct world {
 	world_observer *observer;
 	void *observer_arg;
 	struct tm_env server[SIM_SERVERS];
-	bool loading, booted;
-	bool filling;		      /* the load phase goes on until the store is full */
-	uint32_t serving;	      /* bits: this server's process takes connections */
+	bool loading, booted, agreeing; /* members are asked what they hold */
+	bool filling;			/* the load phase goes on until the store is full */
+	uint32_t serving;		/* bits: this server's process takes connections */
 	unsigned failures;	      /* what has happened to single servers on this machine, ... */
 	unsigned failed[SIM_SERVERS]; /* ... and what of it to this one last; 0: nothing */
 	uint32_t gone; /* likewise: it has lost its power for ever, on this machine or before it */

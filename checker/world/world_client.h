@@ -4,8 +4,9 @@
 /* What clients of a world do, on their tasks. For the files that make up a world. */
 #include "checker/world/world.h"
 
-#define AFTERMATH_NS 150000 /* what goes on after the last operation */
-#define CLOSE_NS     20000  /* how long a dead process still has its queue pairs and regions */
+#define AFTERMATH_NS 150000    /* what goes on after the last operation */
+#define AT_REST_NS   150000000 /* longer than any delay that ends */
+#define CLOSE_NS     20000     /* how long a dead process still has its queue pairs and regions */
 
 /* --- world.c: a machine --- */
 
@@ -39,7 +40,17 @@ void world_failed(struct world *w, unsigned client, enum tm_operation operation,
 /* The store's structural check. `after`: what is over, in words. */
 void world_fsck(struct world *w, unsigned server, const char *after);
 
+/* --- agree.c --- */
+
+/* AGREE: ask all members what they hold of each key, again a while later if they differ. */
+void world_agree(struct world *w);
+/* A task, when nothing is left to do: likewise, and the run ends. */
+void agree_main(void *arg); /* struct world */
+
 /* --- client.c --- */
+
+/* Whose value of the key the bytes are; VALUE_FOREIGN: no PUT's, VALUE_UNKNOWN: several PUTs'. */
+int32_t client_value_of(const struct world *w, unsigned key, const uint8_t *bytes, size_t len);
 
 /* Note in the history that an operation begins. Its number there, or -ENOSPC. */
 int world_note_invoke(struct world *w, unsigned client, enum history_kind kind,

@@ -82,6 +82,8 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->quiescent_at = 0;
 	sim->stopping = sim->anywhere = false;
 	sim->servers = 1;
+	sim->readmitted = 0;
+	sim->reaches = NULL;
 	sim->clocks_ns = 0;
 	sim->clocks_known = sim->clocks_ahead = 0;
 	sim->powerless = 0;

@@ -286,6 +286,12 @@ void sim_set_servers(struct sim *sim, unsigned servers);
 /* The configuration of several servers, as the service has it. */
 const struct rt_config *sim_config(const struct sim *sim);
 void sim_set_config(struct sim *sim, const struct rt_config *config);
+/* From now on it is called when a client's message for an operation reaches a server. NULL after a
+ * reset. Which servers have become members again since, as bits. */
+uint32_t sim_readmitted(const struct sim *sim);
+void sim_set_reaches(struct sim *sim,
+		     void (*reaches)(void *arg, struct op_label op, unsigned server), void *arg);
+void sim_reaches(struct sim *sim, struct op_label op, unsigned from, unsigned to);
 void sim_set_alive(struct sim *sim, unsigned server, bool alive);
 /* The service and a server do not hear each other, or do again: rt_config_get() and so on. */
 void sim_set_cut(struct sim *sim, unsigned server, bool cut);

@@ -130,6 +130,9 @@ struct sim {
 		void *accept_arg;
 	} server[SIM_SERVERS];
 	struct rt_config config;
+	uint32_t readmitted; /* bits, by server */
+	void (*reaches)(void *, struct op_label, unsigned);
+	void *reaches_arg;
 	uint64_t clocks_ns; /* sim_set_clocks(); whose choice was made, and which are ahead: */
 	uint32_t clocks_known, clocks_ahead; /* bits, by host */
 	uint32_t powerless;		     /* likewise */

@@ -446,8 +446,27 @@ const struct rt_config *sim_config(const struct sim *sim)
 	return &sim->config;
 }
 
+uint32_t sim_readmitted(const struct sim *sim)
+{
+	return sim->readmitted;
+}
+
+void sim_set_reaches(struct sim *sim, void (*reaches)(void *, struct op_label, unsigned), void *arg)
+{
+	sim->reaches = reaches;
+	sim->reaches_arg = arg;
+	sim->readmitted = 0;
+}
+
+void sim_reaches(struct sim *sim, struct op_label op, unsigned from, unsigned to)
+{
+	if (sim->reaches && op.kind && !host_serves(from) && host_serves(to))
+		sim->reaches(sim->reaches_arg, op, host_server(to));
+}
+
 void sim_set_config(struct sim *sim, const struct rt_config *config)
 {
+	sim->readmitted |= config->members & ~sim->config.members;
 	sim->config = *config;
 	sim_wake(sim, &sim->config);
 }

@@ -44,8 +44,9 @@ bad_trace() {
 no_file() { [ ! -e "$1" ] || wrong "$1 exists: $called"; }
 
 # A cell for each contract.
-# OWN is of stores that have a judge of their own, ATOM and SSER of those with transactions, DURN of those with several servers.
-contracts=$("$tidemark" list contracts | grep -vE '^(OWN|ATOM|SSER|DURN) ' | grep -cE '^[A-Z]+ ')
+# OWN is of stores that have a judge of their own, ATOM and SSER of those with transactions, DURN, FENCE and AGREE
+# of those with several servers.
+contracts=$("$tidemark" list contracts | grep -vE '^(OWN|ATOM|SSER|DURN|FENCE|AGREE) ' | grep -cE '^[A-Z]+ ')
 
 # Small enough to be quick, large enough to break DUR.
 small='crashtest efactory --workload w --runs 20 --jobs 2'

@@ -39,6 +39,8 @@ static void arrive(struct sim *sim, void *arg)
 		packet_put(pkt->net, pkt);
 		return;
 	}
+	if (!(opcode_is[pkt->opcode] & IS_RESPONSE))
+		sim_reaches(sim, pkt->name.op, pkt->from, pkt->peer);
 	rnic_deliver(pkt->net, pkt->peer, pkt);
 }
 

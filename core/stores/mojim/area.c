@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The area: slots with two buffers each. See mojim.h. */
+#include <errno.h>
 #include <string.h>
 #include "core/stores/mojim/mojim.h"
 
@@ -83,4 +84,22 @@ void mojim_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 			fsck->bad(fsck, "slot +0x%zx: a length of %u", off,
 				  slot->vlen[slot->version & 1]);
 	}
+}
+
+int mojim_dump(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out)
+{
+	const struct mojim_pool pool = mojim_pool_at(env->params, env->pm);
+	struct kv_req req;
+	int rc = kv_req_init(&req, KV_GET, key, klen);
+	const struct slot *slot = rc ? NULL : mojim_slot(&pool, env->params, req.key);
+
+	if (rc || !mojim_has_value(slot))
+		return rc ? rc : -ENOENT;
+	const unsigned which = slot->version & 1;
+	out->version = slot->version >> 2;
+	out->vlen = slot->vlen[which];
+	if (out->vlen > out->cap)
+		return -EMSGSIZE;
+	memcpy(out->value, mojim_buffer(slot, env->params, which), out->vlen);
+	return 0;
 }

@@ -64,11 +64,12 @@ enum { FLUSH_EACH, FLUSH_NEVER };
 	X(serves_early, "", DURN | DUR | LIN, "the mirror serves before its log is applied")     \
 	X(head_early, "", DUR | DURN | FSCK | RDA, "`head` says so before the area is durable")  \
 	X(no_crc, "", RDA | DUR | DURN | FSCK, "a record is taken for whole")                    \
-	X(not_fenced, "", DURN | DUR | LIN, "the old primary's WRITEs may land still")           \
+	X(not_fenced, "", DURN | DUR | LIN | FENCE, "the old primary's WRITEs may land still")   \
 	X(alone_unflushed, "", DUR | RDA | NORES, "a primary without a mirror persists nothing") \
 	X(log_forgotten, "", DURN | DUR | LIN | NORES,                                           \
 	  "the mirror serves without the rest of its log")                                       \
-	X(serves_on, "", LIN, "the primary answers although its lease has ended")
+	X(serves_on, "", LIN, "the primary answers although its lease has ended")                \
+	X(joins_blind, "", AGREE, "the mirror is in, although its copy is not the newest")
 enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
 
 #define MOJIM_RANGES  2
@@ -129,6 +130,7 @@ void mojim_apply(const struct mojim_pool *pool, const struct tm_params *params,
 		 const struct record *record);
 
 /* tm_store's functions of these names. */
+int mojim_dump(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out);
 int mojim_recover(const struct tm_env *env);
 int mojim_serve(const struct tm_env *env);
 int mojim_open(const struct tm_env *env, void **out);

@@ -18,12 +18,13 @@
 #define JOIN_COMMIT 102
 struct join {
 	uint8_t op; /* where a struct kv_req has its own */
-	uint8_t zero[7];
+	uint8_t zero[3];
+	uint32_t alone;
 	struct head head;
 };
 struct joined {
 	int32_t status;
-	uint32_t zero;
+	uint32_t alone;
 	struct head head;
 };
 
@@ -34,6 +35,7 @@ struct server {
 	struct mojim_pool pool;
 	struct record *record; /* DRAM: the one to send */
 	struct head head;      /* the last record that was sent, or is in the area */
+	uint32_t alone;	       /* how often the area was changed without a mirror */
 	struct rpc_conn mirror;
 	bool connected, mirrored; /* to the mirror; it gets each record */
 	bool serves;		  /* as the primary, ... */
@@ -107,12 +109,13 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	if (server->mirrored ? flushes(params) : !has_bug(params, alone_unflushed))
 		for (unsigned i = 0; i < n; i++)
 			pmem_persist(server->pool.area + range[i].off, range[i].len);
-	if (next.seq > server->pool.records)
-		return -ENOSPC;
-	server->head = next; /* alone, too: a copy that was made before is not up to it */
+	server->alone += !server->mirrored;
 	if (!server->mirrored)
 		return is_primary(server) ? 0 : -EHOSTDOWN;
+	if (next.seq > server->pool.records)
+		return -ENOSPC;
 	mojim_fill(server->record, next, &server->pool, params, range, n);
+	server->head = next;
 	rc = waits ? 0 : rpc_settle(&server->mirror);
 	if (!rc)
 		rc = (waits ? rpc_write : rpc_write_behind)(
@@ -205,13 +208,15 @@ static void handle_join(struct server *server, const struct join *join, struct j
 		leave_mirror(server);
 		rsp->status = copy_area(server);
 		server->head.epoch = now.epoch;
-	} else if (memcmp(&join->head, &server->head, sizeof(join->head))) {
+	} else if (memcmp(&join->head, &server->head, sizeof(join->head)) ||
+		   (join->alone != server->alone && !has_bug(&server->params, joins_blind))) {
 		rsp->status = -EAGAIN;
 	} else {
 		rsp->status = set_members(server, KV_BOTH);
 		server->mirrored = !rsp->status;
 	}
 	rsp->head = server->head;
+	rsp->alone = server->alone;
 }
 
 static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
@@ -298,6 +303,7 @@ static int join(struct server *server)
 		pmem_persist(head, sizeof(*head));
 		ask.op = JOIN_COMMIT;
 		ask.head = rsp.head;
+		ask.alone = rsp.alone;
 		rc = rpc_call(&conn, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);
 		if (!rc)
 			rc = rsp.status;

@@ -261,5 +261,5 @@ static const struct tm_variant variants[] = {
 /* Not KEEP: what one server has made durable and the other one has not got, nobody was told of, and it may be lost with the
  * one. */
 #define PROMISES                                                                                                        \
-	(TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_DURN) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |        \
+	(TM_BIT(TM_RDA) | TM_BIT(TM_LIN) | TM_BIT(TM_DUR) | TM_BIT(TM_DURN) | TM_BIT(TM_FENCE) | TM_BIT(TM_BUF) | TM_BIT(TM_MONO) |        \
 	 TM_BIT(TM_NORES) | TM_BIT(TM_OK) | TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK))

@@ -962,17 +962,20 @@ TEST(many_updates)
 /* Which contracts the explorer judges when. */
 TEST(judged_when)
 {
-	ck_assert_uint_eq(CONTRACTS_IN_RUN,
-			  RDA | LIN | NORES | OK | ATOM | SSER | TM_BIT(TM_DURN) | TM_BIT(TM_OWN));
+	ck_assert_uint_eq(CONTRACTS_IN_RUN, RDA | LIN | NORES | OK | ATOM | SSER | TM_BIT(TM_DURN) |
+						    TM_BIT(TM_FENCE) | TM_BIT(TM_OWN));
 	ck_assert_uint_eq(CONTRACTS_AFTER_CRASH, RDA | DUR | BUF | MONO | KEEP | NORES | OK | ATOM |
-							 TM_BIT(TM_DURN) | TM_BIT(TM_OWN));
+							 TM_BIT(TM_DURN) | TM_BIT(TM_FENCE) |
+							 TM_BIT(TM_OWN));
 	ck_assert_uint_eq(CONTRACTS_ON_MACHINE, RDA | LIN | DUR | MONO | KEEP | NORES);
 	ck_assert_uint_eq(CONTRACTS_IF_LIN, DUR | BUF | TM_BIT(TM_DURN));
 	ck_assert_uint_eq(contracts_in_run(1), CONTRACTS_IN_RUN);
 	ck_assert_uint_eq(contracts_in_run(2), CONTRACTS_IN_RUN | DUR);
-	ck_assert_uint_eq(CONTRACTS_BY_RUNNING, TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK));
-	ck_assert_str_eq(contract_names(),
-			 "RDA LIN DUR BUF MONO KEEP NORES OK ATOM SSER DURN LIVE FSCK OWN");
+	ck_assert_uint_eq(CONTRACTS_BY_RUNNING,
+			  TM_BIT(TM_LIVE) | TM_BIT(TM_FSCK) | TM_BIT(TM_AGREE));
+	ck_assert_str_eq(
+		contract_names(),
+		"RDA LIN DUR BUF MONO KEEP NORES OK ATOM SSER DURN FENCE LIVE FSCK AGREE OWN");
 	for (int c = 0; c < TM_CONTRACTS; c++) {
 		ck_assert_int_eq(contract_parse(contract_name(c)), c);
 		ck_assert_uint_gt(strlen(contract_what(c)), 20);
