@@ -78,7 +78,7 @@ static bool agree_on(struct world *w, unsigned key, uint8_t *buf[2], char *why, 
 void world_agree(struct world *w)
 {
 	/* What is on its way may still come: then they are asked again. */
-	static const uint64_t pause_ns[] = {AFTERMATH_NS, AT_REST_NS};
+	static const uint64_t pause_ns[] = {AFTERMATH_NS, AT_REST_NS, 20000000000};
 	uint8_t *buf[2];
 	if (!w->setup->store->dump)
 		return;
@@ -102,6 +102,7 @@ void world_agree(struct world *w)
 				sim_trace(w->sim, sim_actor(w->sim), 0, "%s", why);
 			return;
 		}
+		sim_repeat_news(w->sim); /* or their tasks would be held up */
 		sim_sleep(w->sim, pause_ns[tries]);
 	}
 }

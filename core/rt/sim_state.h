@@ -126,6 +126,7 @@ struct sim {
 		struct rt_config heard; /* ... and this was the last that it heard */
 		uint32_t lease;		/* how many have ended */
 		bool for_ever;		/* it is gone, or cut off, for ever */
+		bool failed; /* it has lost its power, and is in no configuration since */
 		rt_accept_fn *accept;
 		void *accept_arg;
 	} server[SIM_SERVERS];

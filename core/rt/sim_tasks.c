@@ -333,12 +333,13 @@ static void run_due(struct sim *sim)
 		sim_power_fails_here(sim, CRASH_ANYWHERE);
 }
 
-/* Is one of these servers there, besides this one? */
+/* Is one of these servers there, besides this one? One that has lost its power is not as good as
+ * before until the others have agreed that it is. */
 static bool another_is_up(const struct sim *sim, uint32_t servers, unsigned server)
 {
 	for (unsigned i = 0; i < sim->servers; i++)
 		if (i != server && servers >> i & 1 && !sim->server[i].down &&
-		    !sim->server[i].for_ever)
+		    !sim->server[i].for_ever && !sim->server[i].failed)
 			return true;
 	return false;
 }
@@ -387,6 +388,7 @@ static bool happens_to(struct sim *sim, unsigned server, enum server_event event
 	if (server_is_cut(event) ? sim->server[server].cut : !kill_server(sim, server))
 		return false;
 	sim->server[server].for_ever |= for_ever;
+	sim->server[server].failed |= !server_is_cut(event);
 	return true;
 }
 
@@ -467,6 +469,8 @@ void sim_reaches(struct sim *sim, struct op_label op, unsigned from, unsigned to
 void sim_set_config(struct sim *sim, const struct rt_config *config)
 {
 	sim->readmitted |= config->members & ~sim->config.members;
+	for (unsigned i = 0; i < sim->servers && config->epoch != sim->config.epoch; i++)
+		sim->server[i].failed &= !(config->members >> i & 1) || sim->server[i].down;
 	sim->config = *config;
 	sim_wake(sim, &sim->config);
 }

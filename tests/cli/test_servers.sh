@@ -28,10 +28,10 @@ found() {
 	for trace in traces/*-LIN.trace; do
 		[ ! -e "$trace" ] || grep -q 'is cut off' "$trace" || fail "$trace: broken LIN"
 	done
-	trace=$(find traces -name "mojim-$1-DUR*.trace" -o -name "mojim-$1-LIN.trace" | LC_ALL=C sort | head -n 1)
-	[ -n "$trace" ] || fail "$1: neither DUR nor DURN nor LIN"
+	trace=$(find traces -name "mojim-$1-*.trace" | LC_ALL=C sort -r | head -n 1)
+	[ -n "$trace" ] || fail "$1: no trace"
 	run 1 tidemark replay "$trace"
-	says 'it takes this to happen: ' ': server 1 '
+	says 'it takes this to happen: '
 	run 0 tidemark shrink "$trace" --output shrunk.trace
 	run 1 tidemark replay shrunk.trace
 }
@@ -104,6 +104,41 @@ run 0 tidemark crashtest farm --variant literal --workload T-T --runs 60 --state
 says 'DUR    promised  holds' 'SSER   promised  holds'
 run 1 tidemark crashtest farm --variant serve_early --workload w-r --knob domain=dmp --runs 1000 --states 1 --fail-fast --no-traces
 says 'farm' 'broken'
+
+# What a server does after it was left out, and a member whose copy is not the newest.
+cat >fence.trace <<'END'
+tidemark-trace 1
+store mojim
+variant not_fenced
+config domain=dmp
+keys k1 8
+client 1: get k1
+client 2: put k1 8
+deviate c1 c1.get1 before post 1: server 1 is cut off for ever
+deviate c2 c2.put1 before post 1: delay 200us
+deviate c2 c2.put1 power after return 1: fails
+broken FENCE
+END
+run 1 tidemark replay fence.trace
+says "client 2's PUT k1 reached only a server that was left out of the configuration; then a reader after recovery read c2.put1"
+cat >agree.trace <<'END'
+tidemark-trace 1
+store mojim
+variant joins_blind
+config domain=dmp
+keys k1 8
+client 1: put k1 8
+deviate c1 c1.put1 before begin 1: delay until quiescence
+deviate s2/keeper -#4 before completion 6: server 1 loses power for long
+deviate s2/qp5 -#2 message 1 packet 1 try 1: delay 5ms
+broken AGREE
+END
+run 1 tidemark replay agree.trace
+says 'k1: server 1 has the value of load k1, version 1; server 2 has the value of c1.put1, version 2'
+for trace in fence agree; do
+	sed 's/^variant .*/variant default/' $trace.trace >right.trace
+	run 4 tidemark replay -q right.trace
+done
 
 # Words of several servers in a trace that has them, and in one that has not.
 cat >lost.trace <<'END'
