@@ -199,19 +199,19 @@ bool farm_has_record(const struct farm_pool *pool, const struct tm_params *param
 /* --- messages --- */
 
 enum farm_op {
-	HELLO = 1, /* a client: may I begin? the manager also says what became of my last */
-	DO_LOCK,   /* the LOCK in my log */
-	PERSIST,   /* the record in my log */
-	PROBE,	   /* servers: are you there? */
-	FENCE,	   /* finish what is in the logs; nothing lands there any more */
-	COLLECT,   /* the next record that is left */
-	DECIDE,	   /* this transaction is committed, or aborted; with a record */
-	FINISH,	   /* all of this client's are decided */
-	OPEN,	   /* serve in this configuration */
-	SUSPECT,   /* this client has held a lock for long */
-	COPY,	   /* a primary: copy the region to that server */
-	WIPE,	   /* you are about to get a copy */
-	COPIED,	   /* you have it */
+	HELLO = 1,  /* a client: may I begin? the manager also says what became of my last */
+	DO_LOCK,    /* the LOCK in my log */
+	PERSIST,    /* the record in my log */
+	PROBE,	    /* servers: are you there? */
+	CLOSE_LOGS, /* finish what is in the logs; nothing lands there any more */
+	COLLECT,    /* the next record that is left */
+	DECIDE,	    /* this transaction is committed, or aborted; with a record */
+	FINISH,	    /* all of this client's are decided */
+	OPEN,	    /* serve in this configuration */
+	SUSPECT,    /* this client has held a lock for long */
+	COPY,	    /* a primary: copy the region to that server */
+	WIPE,	    /* you are about to get a copy */
+	COPIED,	    /* you have it */
 };
 
 /* What a configuration says of regions. */
@@ -221,9 +221,9 @@ struct farm_map {
 
 struct ask {
 	uint8_t op, region, server;
-	uint8_t all;			 /* of all clients; HELLO: you are the manager; FENCE of
-					  * one: close its connections; WIPE: the logs, too */
-	uint32_t client;		 /* if not all */
+	uint8_t all;	 /* of all clients; HELLO: you are the manager; CLOSE_LOGS of
+			  * one: close its connections; WIPE: the logs, too */
+	uint32_t client; /* if not all */
 	uint64_t epoch, number, outcome; /* number: of a record, a counter, or a cursor */
 	struct farm_map map;
 };

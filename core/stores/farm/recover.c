@@ -211,7 +211,7 @@ static int fence_all(struct recovery *r)
 	struct farm_server *server = r->server;
 	const size_t bytes = server->pool.senders * sizeof(struct mark);
 	struct ask ask = r->ask;
-	ask.op = FENCE;
+	ask.op = CLOSE_LOGS;
 	for (unsigned s = 0; s < FARM_SERVERS; s++) {
 		if (!(ask.map.members >> s & 1))
 			continue;

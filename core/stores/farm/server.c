@@ -463,7 +463,7 @@ size_t farm_handle(struct farm_server *server, uint32_t client, const struct ask
 	}
 	if (!of_client)
 		server->epoch = ask->epoch;
-	if (ask->op == FENCE)
+	if (ask->op == CLOSE_LOGS)
 		return fence(server, ask, say);
 	if (ask->op == COLLECT)
 		return collect(server, ask, say);
