@@ -50,16 +50,17 @@ enum { REPLICATION = KNOBS, POINTERS_END, PAIR_KNOBS };
 enum { STRICT, NIC, RELAXED };
 enum { END_SERVICE, END_OWN };
 /* Seeded bugs, as HYDRADB_BUGS. */
-#define PAIR_BUGS(X)                                                                               \
-	X(skips_ring, " replication=nic", LIN | DUR | DURN,                                        \
-	  "the new primary serves without the rest of its ring")                                   \
-	X(not_fenced, " replication=nic", LIN | DUR | DURN, "the old primary's WRITEs land still") \
-	X(record_front, "", RDA | LIN | DUR | DURN,                                                \
-	  "a record is executed when its first mark is there")                                     \
-	X(member_early, "", LIN | DUR | DURN, "the secondary is a member before it has its copy")  \
-	X(copy_unlocked, "", LIN | DUR | DURN | LIVE,                                              \
-	  "the primary executes updates while it makes a copy")                                    \
-	X(alone_unsaid, "", LIN | DUR | DURN, "a primary goes on alone, and does not say so")      \
+#define PAIR_BUGS(X)                                                                              \
+	X(skips_ring, " replication=nic", LIN | DUR | DURN,                                       \
+	  "the new primary serves without the rest of its ring")                                  \
+	X(not_fenced, " replication=nic", LIN | DUR | DURN | FENCE,                               \
+	  "the old primary's WRITEs land still")                                                  \
+	X(record_front, "", RDA | LIN | DUR | DURN,                                               \
+	  "a record is executed when its first mark is there")                                    \
+	X(member_early, "", LIN | DUR | DURN, "the secondary is a member before it has its copy") \
+	X(copy_unlocked, "", LIN | DUR | DURN | AGREE | LIVE,                                     \
+	  "the primary executes updates while it makes a copy")                                   \
+	X(alone_unsaid, "", LIN | DUR | DURN, "a primary goes on alone, and does not say so")     \
 	X(lease_unread, "", LIN | DUR | DURN, "a primary answers without a look at its lease")
 enum { PAIR_NO_BUG = HYDRADB_NO_BUG - 1, PAIR_BUGS(KV_BUG_VALUE) };
 
@@ -114,6 +115,7 @@ void pair_ring_acknowledge(struct pair *pair, unsigned index);
 /* --- roles.c --- */
 
 int pair_serve(const struct tm_env *env);
+int pair_dump(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out);
 int pair_open(const struct tm_env *env, void **client);
 
 #endif

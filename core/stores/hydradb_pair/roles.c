@@ -334,3 +334,24 @@ int pair_open(const struct tm_env *env, void **client)
 	to.server = config.primary;
 	return hydradb_open(&to, client);
 }
+
+int pair_dump(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out)
+{
+	const struct tm_params params = hydradb_pool_params(env->params);
+	const struct kv_pool pool = kv_pool_at(&params, env->pm);
+	uint8_t padded[TM_MAX_KEY];
+	int rc = kv_key_pad(padded, key, klen);
+	bool found = false;
+	const struct kv_entry *entry = rc ? NULL : kv_table_find(&pool.table, padded, &found);
+
+	if (!found || !hydradb_names_item(entry))
+		return rc ? rc : -ENOENT;
+	struct hydradb_item *item = hydradb_item_at(&pool, entry->where);
+	const uint32_t bytes = kv_where_vlen(entry->where);
+	if (!hydradb_fits(item, bytes, padded) || item->vlen > out->cap)
+		return -EIO;
+	out->version = hydradb_version(*hydradb_guardian(item, bytes));
+	out->vlen = item->vlen;
+	memcpy(out->value, item->bytes + item->klen, item->vlen);
+	return 0;
+}
