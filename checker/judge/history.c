@@ -142,7 +142,8 @@ int history_invoke(struct history *h, unsigned client, enum history_kind kind, u
 	o->invoked = h->clock++;
 	o->returned = -1;
 	o->error = 0;
-	o->unexplained = o->joined = o->aborted = false;
+	o->unexplained = o->joined = o->aborted = o->inside = false;
+	o->outside = 0;
 	o->epoch = h->epoch;
 	h->hash = hash_add(h->hash,
 			   TAG_INVOKE | (uint64_t)client << 40 | (uint64_t)kind << 32 | key);
