@@ -114,6 +114,7 @@ pilaf-crc2_first-LIVE | Nothing went differently: the store does not get through
 nessie-pending_early-MONO | lost: index+0x50..0x57, last written by the compare-and-swap of client 1's PUT k1 ; It takes the switch bug=pending_early, which replace() asks for
 rfp-number_unchecked-DUR | No cause could be named ; the reader's GET is not known to have read in PM ; !as server/server ; it takes the switch bug=number_unchecked
 redo_log-applied_first-DUR | between two steps ; which server/applier (core/stores/redo_log/record.c: ; ) writes next, was not written yet ; !the check at ; it takes the second power failure ; it takes the switch bug=applied_first
+hydradb_pair-own_end-LIN | client 2's 2nd GET k1 read s1/items+0x8..0xf as s1/server (core/stores/hydradb/server.c: ; left it ; It takes the switch pointers_end=own ; server 1 is cut off for ever
 TABLE
 
 for trace in $(find "$@" -name '*.trace' | sort); do
