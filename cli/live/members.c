@@ -229,7 +229,8 @@ static void departs(void *arg, unsigned number)
 #define SERVICE(member) OPTION_FIELD(struct service, member)
 
 static const struct option_row rows[] = {
-	{"servers", "N", "so many, of a new FILE (2)", SERVICE(servers), 2, LIVE_SERVERS},
+	{"servers", "N", "of so many, if FILE is new; without it of two", SERVICE(servers), 2,
+	 LIVE_SERVERS},
 	{"listen", "A:P", "where servers and clients ask (=)", SERVICE(listen)},
 	{"quiet", NULL, "do not tell who is a member now", SERVICE(quiet), .letter = 'q'},
 	OPTION_END};
