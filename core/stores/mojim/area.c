@@ -19,20 +19,27 @@ size_t mojim_record_bytes(const struct tm_params *params)
 	return sizeof(struct record) + buffer_bytes(params) + sizeof(struct slot) + TM_LINE;
 }
 
+/* How large its parts are; where they are is not known yet. */
+static struct mojim_pool pool_sizes(const struct tm_params *params)
+{
+	const uint64_t records = params->updates + params->keys;
+	return (struct mojim_pool){.records = records,
+				   .area_bytes = (params->keys + 1) * slot_bytes(params),
+				   .log_bytes = records * mojim_record_bytes(params)};
+}
+
 struct mojim_pool mojim_pool_at(const struct tm_params *params, uint8_t *pm)
 {
-	struct mojim_pool pool = {.head = (struct head *)pm,
-				  .records = params->updates + params->keys};
+	struct mojim_pool pool = pool_sizes(params);
+	pool.head = (struct head *)pm;
 	pool.area = pm + TM_LINE;
-	pool.area_bytes = (params->keys + 1) * slot_bytes(params);
 	pool.log = pool.area + pool.area_bytes;
-	pool.log_bytes = pool.records * mojim_record_bytes(params);
 	return pool;
 }
 
 size_t mojim_pm_bytes(const struct tm_params *params)
 {
-	const struct mojim_pool pool = mojim_pool_at(params, NULL);
+	const struct mojim_pool pool = pool_sizes(params);
 	return TM_LINE + pool.area_bytes + pool.log_bytes;
 }
 
