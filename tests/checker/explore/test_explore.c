@@ -153,7 +153,7 @@ static const struct little lazy[] = {
 	{"new-w nested", "k1 -", {"put k1 8"}},
 };
 
-/* Each image is a boot of all servers, and all images are looked at: with three it takes minutes. */
+/* Each image is a boot of all servers, and all are looked at: with three that takes minutes. */
 #define MOST_SERVERS 2
 
 static void same_contracts(const struct bench *a, const char *a_is, const struct bench *b,
