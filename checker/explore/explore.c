@@ -619,13 +619,9 @@ static bool fails_here(struct explorer *ex, const struct world *world,
 static uint64_t point_key(const struct explorer *ex, const struct world *world)
 {
 	uint64_t key = pmem_images_hash(world->pm);
-	const struct rt_config *config = sim_config(world->sim);
 	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
 		key ^= ex->worlds.history->hash * 0xd6e8feb86659fd93u;
-	if (ex->setup->servers > 1) /* what they boot with, besides their memory */
-		key ^= (config->epoch << 32 | config->members << 16 | config->primary << 8 |
-			ex->worlds.world[0].gone) *
-		       0x9e3779b97f4a7c15u;
+	key ^= worlds_inherited(&ex->worlds, world->machine + 1);
 	return key ^ XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
 }
 

@@ -137,11 +137,11 @@ uint64_t worlds_inherited(const struct worlds *ws, unsigned machine)
 	if (failed->setup->servers == 1)
 		return 0;
 	const struct rt_config *config = sim_config(failed->sim);
-	uint64_t all[5 + 2 * RT_CONFIG_PARTS] = {config->epoch, config->members, config->alive,
-						 config->primary, failed->gone};
+	uint64_t all[4 + 2 * RT_CONFIG_PARTS] = {config->epoch, config->members, config->primary,
+						 failed->gone};
 	for (unsigned p = 0; p < RT_CONFIG_PARTS; p++) {
-		all[5 + 2 * p] = config->part[p].servers;
-		all[6 + 2 * p] = config->part[p].primary;
+		all[4 + 2 * p] = config->part[p].servers;
+		all[5 + 2 * p] = config->part[p].primary;
 	}
 	return XXH3_64bits(all, sizeof(all)) | 1;
 }

@@ -143,8 +143,9 @@ struct worlds {
  * image kept in setup->image. -EIO: ws->unloaded; see worlds_why(). Nothing else can be run then,
  * and world_run() comes to what the load phase came to. */
 int worlds_open(struct worlds *ws, struct setup *setup);
-/* A name of all that machine `machine` > 0 takes over from the one before it, which has failed,
- * besides PM: what the configuration service knows, and which servers are gone. 0: one server. */
+/* A name of all that machine `machine` > 0 takes over from the one before it, besides PM, if that
+ * fails now, or has failed: what the configuration service knows, and which servers are gone. 0:
+ * one server. */
 uint64_t worlds_inherited(const struct worlds *ws, unsigned machine);
 /* Is there room for as many updates as the store was made for (tm_params.updates), and does it
  * answer when there is no more? The worlds are then as they were. 0, or -EIO: ws->unfilled; see
