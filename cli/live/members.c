@@ -206,10 +206,7 @@ static int answer(void *arg, unsigned number, const void *bytes, size_t len, voi
 	/* Servers of an earlier service may have leases. */
 	for (unsigned k = 0; k < out.servers && clock_ns() < s->start_ns + CONFIG_GRACE_NS; k++)
 		out.alive |= (uint32_t)(*out.address[k] != 0) << k;
-	uint32_t *const word[] = {&out.epoch,	&out.members, &out.alive,
-				  &out.primary, &out.servers, &out.boot};
-	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-		*word[i] = htonl(*word[i]);
+	config_answer_turn(&out);
 	memcpy(rsp, &out, sizeof(out));
 	return error;
 }

@@ -3,7 +3,7 @@
 #define TM_LIVE_CONFIG_H
 /*
  * What servers and clients of a store with several servers ask of the service that keeps the
- * configuration (core/rt/config.h; scenarios/members.h is the service): requests and answers of a
+ * configuration (core/rt/config.h; cli/live/members.c is the service): requests and answers of a
  * rendezvous. Clients have the numbers up to TM_MAX_CLIENTS there, servers those after them.
  *
  * A server is alive from CONFIG_READY on, as long as its connection lasts, which it ends itself
@@ -12,6 +12,7 @@
  *
  * All words are in network order.
  */
+#include <arpa/inet.h>
 #include <stdint.h>
 #include "core/tidemark.h"
 
@@ -38,6 +39,15 @@ struct config_answer {
 	uint32_t boot;
 	char address[LIVE_SERVERS][CONFIG_ADDRESS]; /* of those that have been alive */
 };
+
+/* Turn what it says from this machine's order to that of the network, or back. */
+static inline void config_answer_turn(struct config_answer *a)
+{
+	uint32_t *const word[] = {&a->epoch,   &a->members, &a->alive,
+				  &a->primary, &a->servers, &a->boot};
+	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++)
+		*word[i] = htonl(*word[i]);
+}
 
 static inline unsigned config_number(unsigned server)
 {

@@ -145,10 +145,7 @@ static int ask_service(struct live_host *host, const struct config_request *req,
 	pthread_mutex_unlock(&host->peer[LIVE_SERVICE].asks);
 	if (rc)
 		return rc;
-	uint32_t *const word[] = {&answer->epoch,   &answer->members, &answer->alive,
-				  &answer->primary, &answer->servers, &answer->boot};
-	for (unsigned i = 0; i < sizeof(word) / sizeof(word[0]); i++)
-		*word[i] = ntohl(*word[i]);
+	config_answer_turn(answer);
 	for (unsigned s = 0; s < LIVE_SERVERS; s++)
 		if (!memchr(answer->address[s], '\0', CONFIG_ADDRESS))
 			rc = -EPROTO;
