@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/rt/rt.h"
 #include "core/stores/farm/farm.h"
+#include "core/stores/members.h"
 
 #define TXNS_EACH 4 /* of a sender, at most, of which there are records */
 
@@ -26,11 +27,9 @@ static int ask_other(struct farm_server *server, unsigned to, size_t len, size_t
 {
 	const size_t bytes = farm_message_bytes(&server->params);
 	struct rpc_conn *conn = &server->peer[to];
-	struct tm_env env = server->env;
+	const struct tm_env env = members_env(&server->env, to);
 	int rc = 0;
 	if (!server->connected[to]) {
-		env.client = server->pool.senders + server->env.server;
-		env.server = to;
 		rc = rpc_open(conn, &env, bytes, server->pool.record_bytes, NULL);
 		server->connected[to] = !rc;
 	}

@@ -44,7 +44,7 @@
  *	hydradb_pair.c	 the store: knobs, variants, what it promises
  */
 #include "core/stores/hydradb/server.h"
-#include "core/stores/kv_members.h"
+#include "core/stores/members.h"
 
 enum { REPLICATION = KNOBS, POINTERS_END, PAIR_KNOBS };
 enum { STRICT, NIC, RELAXED };

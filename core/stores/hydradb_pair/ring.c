@@ -69,7 +69,7 @@ static bool is_there(const struct pair *pair, const struct rt_config *now)
 {
 	const uint32_t there = pair->mirrored ? now->alive & now->members : now->alive;
 
-	return now->primary == pair->env.server && there & ~kv_my_bit(&pair->env);
+	return now->primary == pair->env.server && there & ~members_bit(&pair->env);
 }
 
 /* Wait until so many records are acknowledged. -EIO: the secondary is not there any more. */

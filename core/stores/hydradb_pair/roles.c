@@ -26,7 +26,7 @@ static int go_on_alone(struct pair *pair)
 	pair->mirrored = false;
 	if (has_bug(&pair->server.params, alone_unsaid))
 		return 0;
-	int rc = kv_set_members(&pair->env, kv_my_bit(&pair->env));
+	int rc = members_change(&pair->env, members_bit(&pair->env));
 	pair->serves = !rc;
 	return rc;
 }
@@ -101,7 +101,7 @@ static int execute(struct hydradb_server *server, const struct kv_req *req, uint
 
 static int connect_secondary(struct pair *pair)
 {
-	const struct tm_env env = kv_env_to_other(&pair->env);
+	const struct tm_env env = members_env_other(&pair->env);
 
 	if (pair->connected)
 		rpc_close(&pair->conn);
@@ -155,11 +155,11 @@ static int take_in(struct pair *pair)
 	pair->mirrored = false;
 	rc = connect_secondary(pair);
 	if (!rc && early)
-		rc = kv_set_members(&pair->env, KV_BOTH);
+		rc = members_change(&pair->env, MEMBERS_BOTH);
 	if (!rc)
 		rc = send_copy(pair);
 	if (!rc && !early) {
-		rc = kv_set_members(&pair->env, KV_BOTH);
+		rc = members_change(&pair->env, MEMBERS_BOTH);
 		/* Without an answer it may be a member, or not. */
 		pair->serves = !rc;
 	}
@@ -185,10 +185,10 @@ static void take_over(struct pair *pair, const struct rt_config *seen)
 
 	lock(pair);
 	if (!has_bug(params, not_fenced))
-		rpc_server_drop(&pair->server.rpc, kv_other_client(&pair->env));
+		rpc_server_drop(&pair->server.rpc, members_other_client(&pair->env));
 	if (!has_bug(params, skips_ring))
 		execute_all(pair);
-	pair->serves = !kv_configure(seen, kv_my_bit(&pair->env), pair->env.server);
+	pair->serves = !members_set(seen, members_bit(&pair->env), pair->env.server);
 	pair->mirrored = false;
 	pair->known = *seen;
 	unlock(pair);
@@ -200,11 +200,12 @@ static void begin(struct pair *pair)
 {
 	struct rt_config now;
 
-	kv_leave(&pair->env);
+	members_leave(&pair->env);
 	while (pair->server.params.knob[PERSIST] == PERSIST_OFF &&
 	       (rt_config_get(&now) ||
-		(now.primary == pair->env.server && now.members == KV_BOTH &&
-		 kv_configure(&now, now.members & ~kv_my_bit(&pair->env), kv_other(&pair->env)))))
+		(now.primary == pair->env.server && now.members == MEMBERS_BOTH &&
+		 members_set(&now, now.members & ~members_bit(&pair->env),
+			     members_other(&pair->env)))))
 		rt_sleep(KV_NAP_NS);
 }
 
@@ -218,7 +219,7 @@ static void keeper(void *arg)
 	begin(pair);
 	for (;;) {
 		int rc = rt_config_get(&now);
-		const bool member = now.members & kv_my_bit(&pair->env),
+		const bool member = now.members & members_bit(&pair->env),
 			   alive = now.alive >> now.primary & 1;
 
 		pair->serves &= rc || now.primary == pair->env.server;
@@ -226,7 +227,7 @@ static void keeper(void *arg)
 			;
 		else if (!pair->serves && (now.primary == pair->env.server || (member && !alive)))
 			take_over(pair, &now);
-		else if (pair->serves && now.alive == KV_BOTH && now.members != KV_BOTH)
+		else if (pair->serves && now.alive == MEMBERS_BOTH && now.members != MEMBERS_BOTH)
 			rc = take_in(pair);
 		else
 			rc = rt_config_wait(&now);
@@ -242,7 +243,7 @@ static void keeper(void *arg)
 /* The other server's connection has a ring instead of a slot. */
 static bool is_ring(const struct pair *pair, unsigned index)
 {
-	return pair->server.rpc.peer[index].client == kv_other_client(&pair->env);
+	return pair->server.rpc.peer[index].client == members_other_client(&pair->env);
 }
 
 static void connected(void *arg, unsigned index)
@@ -299,13 +300,11 @@ static const struct kv_slot_calls calls = {arrived, take, owes, send, PAIR_NAP_N
 int pair_serve(const struct tm_env *env)
 {
 	struct pair *pair = calloc(1, sizeof(*pair));
-	struct tm_params more = *env->params;
-	struct tm_env with = *env;
+	struct tm_params more;
+	const struct tm_env with = members_env_served(env, 2, &more);
 
 	if (!pair)
 		return -ENOMEM;
-	more.clients += 2; /* the other server */
-	with.params = &more;
 	int rc = hydradb_server_open(&pair->server, &with);
 	if (rc)
 		return rc;
@@ -321,17 +320,14 @@ int pair_serve(const struct tm_env *env)
 	if (!rc)
 		rc = rt_spawn("keeper", keeper, pair);
 	if (!rc)
-		kv_wait_for_other(env, &pair->serves);
+		members_wait_both(env, &pair->serves);
 	return rc;
 }
 
 int pair_open(const struct tm_env *env, void **client)
 {
-	struct tm_env to = *env;
-	struct rt_config config;
+	const struct tm_env to = members_env_primary(env);
 
-	rt_config_get(&config);
-	to.server = config.primary;
 	return hydradb_open(&to, client);
 }
 

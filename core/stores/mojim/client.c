@@ -5,42 +5,25 @@
 #include <string.h>
 #include "core/stores/mojim/mojim.h"
 
-struct client {
-	struct tm_params params;
-	struct rpc_conn conn;
-	uint8_t *message;
-};
-
 int mojim_open(const struct tm_env *env, void **out)
 {
-	struct client *client = calloc(1, sizeof(*client));
-	struct tm_env to = *env;
-	struct rt_config config;
-	int rc = -ENOMEM;
+	const struct tm_env to = members_env_primary(env);
 
-	if (!client)
-		return rc;
-	client->params = *env->params;
-	client->message = calloc(1, mojim_message_bytes(env->params));
-	rt_config_get(&config);
-	to.server = config.primary;
-	if (client->message)
-		rc = rpc_open(&client->conn, &to, mojim_message_bytes(env->params), TM_LINE, NULL);
-	*out = client;
-	return rc;
+	return kv_client_open(calloc(1, sizeof(struct kv_client)), &to,
+			      mojim_message_bytes(env->params), TM_LINE, out);
 }
 
-/* The reply is in client->message when this returns 0, and its length is right. */
-static int call(struct client *client, const struct kv_req *req, const void *value, size_t vlen)
+/* The reply is in client->msg when this returns 0, and its length is right. */
+static int call(struct kv_client *client, const struct kv_req *req, const void *value, size_t vlen)
 {
-	const struct kv_rsp *rsp = (const struct kv_rsp *)client->message;
+	const struct kv_rsp *rsp = (const struct kv_rsp *)client->msg;
 	size_t len;
 
-	memcpy(client->message, req, sizeof(*req));
+	memcpy(client->msg, req, sizeof(*req));
 	if (vlen)
-		memcpy(client->message + sizeof(*req), value, vlen);
-	int rc = rpc_call(&client->conn, client->message, sizeof(*req) + vlen, client->message,
-			  mojim_message_bytes(&client->params), &len);
+		memcpy(client->msg + sizeof(*req), value, vlen);
+	int rc = rpc_call(&client->conn, client->msg, sizeof(*req) + vlen, client->msg,
+			  client->msg_bytes, &len);
 	if (rc)
 		return rc;
 	if (len < sizeof(*rsp))
@@ -52,7 +35,7 @@ static int call(struct client *client, const struct kv_req *req, const void *val
 
 int mojim_put(void *arg, const void *key, size_t klen, const void *value, size_t vlen)
 {
-	struct client *client = arg;
+	struct kv_client *client = arg;
 	struct kv_req req;
 	int rc = kv_put_init(&req, key, klen, vlen, client->params.max_vlen);
 
@@ -61,8 +44,8 @@ int mojim_put(void *arg, const void *key, size_t klen, const void *value, size_t
 
 int mojim_get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
-	struct client *client = arg;
-	const struct kv_rsp *rsp = (const struct kv_rsp *)client->message;
+	struct kv_client *client = arg;
+	const struct kv_rsp *rsp = (const struct kv_rsp *)client->msg;
 	struct kv_req req;
 	int rc = kv_req_init(&req, KV_GET, key, klen);
 
@@ -77,7 +60,7 @@ int mojim_get(void *arg, const void *key, size_t klen, void *value, size_t cap, 
 
 int mojim_del(void *arg, const void *key, size_t klen)
 {
-	struct client *client = arg;
+	struct kv_client *client = arg;
 	struct kv_req req;
 	int rc = kv_req_init(&req, KV_DEL, key, klen);
 

@@ -48,7 +48,7 @@
  *	client.c	what clients do
  *	mojim.c		the store: knobs, variants, what it promises
  */
-#include "core/stores/kv_members.h"
+#include "core/stores/members.h"
 #include "core/stores/kv_small.h"
 #include "core/stores/rpc.h"
 

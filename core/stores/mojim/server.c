@@ -48,7 +48,7 @@ struct server {
  * knows (keeper()). */
 static int set_members(struct server *server, uint32_t members)
 {
-	int rc = kv_set_members(&server->env, members);
+	int rc = members_change(&server->env, members);
 	server->serves = !rc;
 	return rc;
 }
@@ -79,12 +79,12 @@ static void leave_mirror(struct server *server)
 static int go_on_alone(struct server *server)
 {
 	leave_mirror(server);
-	return set_members(server, kv_my_bit(&server->env));
+	return set_members(server, members_bit(&server->env));
 }
 
 static int connect_mirror(struct server *server)
 {
-	const struct tm_env env = kv_env_to_other(&server->env);
+	const struct tm_env env = members_env_other(&server->env);
 	if (server->connected)
 		rpc_close(&server->mirror);
 	server->connected = true;
@@ -212,7 +212,7 @@ static void handle_join(struct server *server, const struct join *join, struct j
 		   (join->alone != server->alone && !has_bug(&server->params, joins_blind))) {
 		rsp->status = -EAGAIN;
 	} else {
-		rsp->status = set_members(server, KV_BOTH);
+		rsp->status = set_members(server, MEMBERS_BOTH);
 		server->mirrored = !rsp->status;
 	}
 	rsp->head = server->head;
@@ -270,10 +270,10 @@ static void take_over(struct server *server, const struct rt_config *seen)
 {
 	const bool early = has_bug(&server->params, serves_early);
 	if (!has_bug(&server->params, not_fenced))
-		rpc_server_drop(&server->rpc, kv_other_client(&server->env));
+		rpc_server_drop(&server->rpc, members_other_client(&server->env));
 	if (!early)
 		apply_all(server);
-	if (kv_configure(seen, kv_my_bit(&server->env), server->env.server))
+	if (members_set(seen, members_bit(&server->env), server->env.server))
 		return;
 	server->mirrored = false;
 	server->config = *seen;
@@ -285,7 +285,7 @@ static void take_over(struct server *server, const struct rt_config *seen)
 /* Ask the primary for a copy of its area; then this is its mirror. */
 static int join(struct server *server)
 {
-	const struct tm_env env = kv_env_to_other(&server->env);
+	const struct tm_env env = members_env_other(&server->env);
 	struct join ask = {.op = JOIN_COPY};
 	struct head *head = server->pool.head;
 	struct rpc_conn conn = {0};
@@ -329,7 +329,7 @@ static void keeper(void *arg)
 			continue;
 		}
 		rt_config_get(&now);
-		const bool member = now.members & kv_my_bit(&server->env),
+		const bool member = now.members & members_bit(&server->env),
 			   alive = now.alive >> now.primary & 1;
 		if (now.primary == server->env.server || (member && !alive))
 			take_over(server, &now);
@@ -351,8 +351,8 @@ int mojim_recover(const struct tm_env *env)
 int mojim_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
-	struct tm_params more = *env->params;
-	struct tm_env with = *env;
+	struct tm_params more;
+	const struct tm_env with = members_env_served(env, 2, &more);
 	int rc;
 
 	if (!server)
@@ -365,8 +365,6 @@ int mojim_serve(const struct tm_env *env)
 	if (!server->record)
 		return -ENOMEM;
 	server->head = *server->pool.head;
-	more.clients += 2; /* the other server */
-	with.params = &more;
 	rc = rpc_server_init(&server->rpc, &with, mojim_message_bytes(env->params), handle, server);
 	if (!rc)
 		rc = rpc_server_export(&server->rpc, server->pool.log, server->pool.log_bytes,
@@ -378,9 +376,9 @@ int mojim_serve(const struct tm_env *env)
 		rc = kv_server_listen(&server->rpc);
 	if (rc)
 		return rc;
-	kv_leave(env); /* first: it takes over from nobody before it has joined */
+	members_leave(env); /* first: it takes over from nobody before it has joined */
 	rc = rt_spawn("keeper", keeper, server);
 	if (!rc)
-		kv_wait_for_other(env, &server->serves);
+		members_wait_both(env, &server->serves);
 	return rc;
 }

@@ -300,7 +300,8 @@ static void wait_for_pipeline(const struct node *node)
 	struct rt_config now;
 	do
 		rt_config_get(&now);
-	while (node->generation != now.epoch && now.alive & node_bit(node) && rt_now() < until);
+	while (node->generation != now.epoch && now.alive & members_bit(&node->env) &&
+	       rt_now() < until);
 }
 
 /* What a member has acknowledged is durable; how much of it counts, the head says. */
@@ -313,8 +314,8 @@ int nvfs_recover(const struct tm_env *env)
 int nvfs_serve(const struct tm_env *env)
 {
 	struct node *node = calloc(1, sizeof(*node));
-	struct tm_params more = *env->params;
-	struct tm_env with = *env;
+	struct tm_params more;
+	const struct tm_env with = members_env_served(env, NVFS_NODES, &more);
 	if (!node)
 		return -ENOMEM;
 	node->params = *env->params;
@@ -327,8 +328,6 @@ int nvfs_serve(const struct tm_env *env)
 	node->lens = calloc(1, nvfs_lens_bytes(node->pool.blocks));
 	if (!node->lease || !node->persisted || !node->sent || !node->lens)
 		return -ENOMEM;
-	more.clients += NVFS_NODES; /* the other nodes */
-	with.params = &more;
 	int rc = rpc_server_init(&node->rpc, &with, message_bytes(node), handle, node);
 	if (!rc)
 		rc = kv_server_start(&node->rpc, node->pool.blocks_at,

@@ -33,11 +33,6 @@ struct node {
 	bool locked;
 };
 
-static inline uint32_t node_bit(const struct node *node)
-{
-	return 1u << node->env.server;
-}
-
 /* One task of the node at a time changes blocks or the pipeline. */
 void node_lock(struct node *node);
 void node_unlock(struct node *node);

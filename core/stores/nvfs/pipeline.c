@@ -84,7 +84,7 @@ uint32_t node_set_up(struct node *node, const struct nvfs_lens *lens)
 	size_t len = 0;
 	node->serves = false;
 	if (!take_lens(node, lens))
-		return node_bit(node);
+		return members_bit(&node->env);
 	node->members = lens->members;
 	node->head = lens->head;
 	node->epoch = lens->generation;
@@ -225,7 +225,7 @@ static void lead(struct node *node, const struct rt_config *seen)
 	for (unsigned i = 0; i < NVFS_NODES; i++)
 		if (i != node->env.server)
 			rpc_server_drop(&node->rpc, members_client(&node->params, i));
-	node_form(node, seen, seen->members & (seen->alive | node_bit(node)));
+	node_form(node, seen, seen->members & (seen->alive | members_bit(&node->env)));
 	node_unlock(node);
 }
 
@@ -251,7 +251,7 @@ static void repair(struct node *node, const struct rt_config *seen)
 	node_lock(node);
 	if (node->serves && (node->generation < seen->epoch ||
 			     (node->generation == seen->epoch && seen->members & ~seen->alive)))
-		node_form_again(node, node->members & (seen->alive | node_bit(node)));
+		node_form_again(node, node->members & (seen->alive | members_bit(&node->env)));
 	node_unlock(node);
 }
 
@@ -260,7 +260,7 @@ static bool settle(struct node *node, const struct rt_config *now, uint64_t nap)
 {
 	const unsigned me = node->env.server;
 	const bool alive = now->alive >> now->primary & 1,
-		   is_member = now->members & node_bit(node);
+		   is_member = now->members & members_bit(&node->env);
 	give_up_waiting(node, now);
 	if (now->primary == me && node->serves) {
 		if (node->generation == now->epoch && !(now->members & ~now->alive))
@@ -268,7 +268,7 @@ static bool settle(struct node *node, const struct rt_config *now, uint64_t nap)
 		repair(node, now);
 	} else if (now->primary != me && alive && node->generation == now->epoch) {
 		return true;
-	} else if (!(now->alive & node_bit(node))) {
+	} else if (!(now->alive & members_bit(&node->env))) {
 		return false;
 	} else if (has_copy(node) && (now->primary == me || (!alive && heir(now) == me))) {
 		lead(node, now);

@@ -4,6 +4,7 @@
 #include <libpmem.h>
 #include <string.h>
 #include "core/rt/rt.h"
+#include "core/stores/members.h"
 #include "core/stores/octopus_tx/octopus_tx.h"
 
 /* --- the other server --- */
@@ -16,11 +17,9 @@ static bool is_there(const struct octx_server *server, const struct octx_item *i
 /* Connect again, when it can be. Nothing of the former connection lands from then on. */
 static void reach_other(struct octx_server *server)
 {
-	struct tm_env to = server->env;
+	const struct tm_env to = members_env_other(&server->env);
 	uint64_t nap = KV_NAP_NS;
 
-	to.server = !server->env.server;
-	to.client = server->params.clients + 1 + server->env.server;
 	for (;;) {
 		rpc_close(&server->other);
 		if (!rpc_open(&server->other, &to, octx_txn_bytes(&server->params, TM_TXN_OPS),
