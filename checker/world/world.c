@@ -127,6 +127,8 @@ static void boot(void *arg)
 	const unsigned server = host_server(sim_host(w->sim));
 	w->server[server] = world_environment(w, server_host(server), NULL);
 	world_start_server(w, server);
+	if (w->machine && w->setup->servers > 1)
+		sim_set_alive(w->sim, server, true);
 	if ((w->serving | w->gone) == (1u << w->setup->servers) - 1)
 		start_clients(w);
 }
@@ -148,14 +150,15 @@ uint64_t worlds_inherited(const struct worlds *ws, unsigned machine)
 
 static void boot_servers(struct worlds *ws, struct world *w)
 {
-	/* The service has not failed, nor does a server come back that is gone. */
+	/* The service has not failed; it has heard of no server since, and of one that is gone it
+	 * never will. */
 	w->gone = w->machine ? ws->world[w->machine - 1].gone : 0;
 	if (w->machine)
 		sim_set_config(w->sim, sim_config(ws->world[w->machine - 1].sim));
 	else if (!w->loading)
 		sim_set_config(w->sim, &ws->loaded);
 	for (unsigned server = 0; server < w->setup->servers && w->machine; server++)
-		sim_set_alive(w->sim, server, !(w->gone >> server & 1));
+		sim_set_alive(w->sim, server, false);
 	for (unsigned server = 0; server < w->setup->servers; server++)
 		if (!(w->gone >> server & 1))
 			sim_spawn(w->sim, server_host(server), NULL, boot, w);

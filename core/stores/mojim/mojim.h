@@ -69,7 +69,9 @@ enum { FLUSH_EACH, FLUSH_NEVER };
 	X(log_forgotten, "", DURN | DUR | LIN | NORES,                                           \
 	  "the mirror serves without the rest of its log")                                       \
 	X(serves_on, "", LIN, "the primary answers although its lease has ended")                \
-	X(joins_blind, "", AGREE, "the mirror is in, although its copy is not the newest")
+	X(joins_blind, "", AGREE, "the mirror is in, although its copy is not the newest")       \
+	X(joins_busy, "", AGREE, "a server joins although a request to it is under way")         \
+	X(stays_member, "", DUR | NORES | LIN, "a server takes over although it has not joined")
 enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
 
 #define MOJIM_RANGES  2

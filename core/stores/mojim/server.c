@@ -38,6 +38,7 @@ struct server {
 	uint32_t alone;	       /* how often the area was changed without a mirror */
 	struct rpc_conn mirror;
 	bool connected, mirrored; /* to the mirror; it gets each record */
+	unsigned under_way;	  /* requests */
 	bool serves;		  /* as the primary, ... */
 	struct rt_config config;  /* ... since it knew of this configuration */
 };
@@ -219,9 +220,8 @@ static void handle_join(struct server *server, const struct join *join, struct j
 	rsp->alone = server->alone;
 }
 
-static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+static size_t answer(struct server *server, const struct rpc_msg *msg, void *reply, size_t cap)
 {
-	struct server *server = arg;
 	const struct kv_req *req = msg->bytes;
 	struct kv_rsp *rsp = reply;
 
@@ -243,6 +243,15 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 	else
 		rsp->status = handle_update(server, req);
 	return sizeof(*rsp) + (rsp->status ? 0 : rsp->vlen);
+}
+
+static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
+{
+	struct server *server = arg;
+	server->under_way++;
+	size_t len = answer(server, msg, reply, cap);
+	server->under_way--;
+	return len;
 }
 
 /* --- the mirror --- */
@@ -333,8 +342,9 @@ static void keeper(void *arg)
 			   alive = now.alive >> now.primary & 1;
 		if (now.primary == server->env.server || (member && !alive))
 			take_over(server, &now);
-		else if (!member && alive)
-			join(server);
+		else if (!member && alive &&
+			 (!server->under_way || has_bug(&server->params, joins_busy)))
+			join(server); /* a request to the former primary would store after it */
 		kv_nap_to(&nap, MOST_NAP_NS);
 	}
 }
@@ -376,7 +386,8 @@ int mojim_serve(const struct tm_env *env)
 		rc = kv_server_listen(&server->rpc);
 	if (rc)
 		return rc;
-	members_leave(env); /* first: it takes over from nobody before it has joined */
+	if (!has_bug(&server->params, stays_member))
+		members_leave(env); /* first: it takes over from nobody before it has joined */
 	rc = rt_spawn("keeper", keeper, server);
 	if (!rc)
 		members_wait_both(env, &server->serves);
