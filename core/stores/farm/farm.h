@@ -56,9 +56,9 @@
  * the manager asks them for the records that are left, decides each transaction by votes, and tells
  * all members the decision; then the regions are open again. A region that has one copy only gets
  * another one, by WRITEs of its primary, which grants no locks meanwhile. A client whose
- *connections were closed asks the manager what has become of its transaction. So does a new process
- *of a client; and a lock that is held for long has its holder's transactions recovered, and his
- * connections closed first.
+ * connections were closed asks the manager what has become of its transaction. So does a new
+ * process of a client; and of a lock that is held for long the holder's connections are closed,
+ * and its transactions recovered.
  *
  *	object.c	objects in PM
  *	record.c	records
@@ -266,11 +266,13 @@ struct farm_server {
 		enum { COPY_NONE, COPY_WANTED, COPY_DONE, COPY_FAILED } state;
 		unsigned region, to;
 		bool wipe;
+		uint64_t epoch;
 	} copy;
 	/* the manager's: */
 	uint64_t recovered; /* the last configuration that all members serve in */
 	uint64_t began;
 	bool cold;
+	uint32_t copies; /* regions of which a copy is under way */
 	struct rpc_conn peer[FARM_SERVERS];
 	bool connected[FARM_SERVERS];
 	struct say *reply;

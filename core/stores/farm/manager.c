@@ -153,11 +153,16 @@ static bool make_copies(struct farm_server *server, const struct rt_config *now)
 				  .server = (uint8_t)to,
 				  .all = !(now->members >> to & 1)};
 		struct rt_config next = *now;
-		if (to == FARM_SERVERS)
+		/* A copy to a server that is gone by now keeps the region quiet. */
+		if (to == FARM_SERVERS && !(server->copies >> r & 1))
 			continue;
+		server->copies |= 1u << r;
 		farm_map_of(&ask, now);
 		if (farm_ask(server, now->part[r].primary, &ask, NULL))
 			return true;
+		server->copies &= ~(1u << r);
+		if (to == FARM_SERVERS)
+			continue;
 		next.part[r].servers |= 1u << to;
 		next.members |= 1u << to;
 		if (!configure(now, &next))
@@ -194,7 +199,7 @@ static void copy_region(struct farm_server *server)
 	ask.op = COPIED;
 	if (!rc)
 		rc = farm_ask(server, what.to, &ask, NULL);
-	if (copy->state == COPY_WANTED) /* a recovery may have come between */
+	if (copy->state == COPY_WANTED && copy->epoch == what.epoch) /* no recovery came between */
 		copy->state = rc ? COPY_FAILED : COPY_DONE;
 }
 

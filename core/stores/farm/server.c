@@ -370,15 +370,24 @@ static int open_epoch(struct farm_server *server, const struct ask *ask)
 	return 0;
 }
 
+/* The manager asks until it is done, and may choose another server meanwhile, or none. */
 static int copy(struct farm_server *server, const struct ask *ask)
 {
 	struct farm_copy *copy = &server->copy;
+	const bool other = copy->region != ask->region || copy->to != ask->server ||
+			   copy->epoch != ask->epoch;
 	const bool failed = copy->state == COPY_FAILED;
 	if (server->open != ask->epoch || server->map.primary[ask->region] != server->env.server)
 		return -ESTALE;
-	if (copy->state == COPY_NONE) {
-		*copy = (struct farm_copy){COPY_WANTED, ask->region, ask->server, ask->all};
-		server->quiet |= 1u << ask->region;
+	if (ask->server == FARM_SERVERS && copy->state != COPY_WANTED) {
+		copy->state = COPY_NONE;
+		server->quiet = 0;
+		return 0;
+	}
+	if (copy->state == COPY_NONE || (copy->state != COPY_WANTED && other)) {
+		*copy = (struct farm_copy){COPY_WANTED, ask->region, ask->server, ask->all,
+					   ask->epoch};
+		server->quiet = 1u << ask->region;
 	}
 	if (copy->state == COPY_WANTED) {
 		farm_keep(server);
