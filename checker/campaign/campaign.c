@@ -631,9 +631,9 @@ struct campaign_break campaign_often(const struct campaign *c, unsigned config, 
 				       cell->often_row};
 }
 
-/* Ways to find a break again: in its run alone, with all images of a point or with few; or as it
- * was found, after all runs before it. */
-enum again { AGAIN_ALL_IMAGES, AGAIN_FEW_IMAGES, AGAIN_WHOLE_UNIT };
+/* Ways to find a break again: in its run alone, without power failures, with all images of a point
+ * or with few; or as it was found, after all runs before it. */
+enum again { AGAIN_RUN, AGAIN_ALL_IMAGES, AGAIN_FEW_IMAGES, AGAIN_WHOLE_UNIT };
 
 static int look_again(const struct campaign *c, const struct campaign_break *which, enum again how,
 		      struct explorer *ex)
@@ -658,7 +658,7 @@ static int run_again(const struct campaign *c, const struct campaign_break *whic
 		/* What was explored before this run is not known here. */
 		limits.nested_half = false;
 		limits.life_percent = 0;
-		limits.no_crash |= !(which->mode.kinds & FAILURE_MODE_CRASH);
+		limits.no_crash |= how == AGAIN_RUN;
 	}
 	limits.fill = fills(c, &out->setup);
 	int error = ex ? explore_open(ex, &out->setup, &limits) : -ENOMEM;
@@ -682,7 +682,11 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 	out->setup.unknown_only = which->sort ? TM_BIT(which->contract) : 0;
 	if (!error && which->sort == BREAK_OFTEN)
 		known_only(&out->setup.known, which->row);
+	const bool crash = which->mode.kinds & FAILURE_MODE_CRASH,
+		   unknown = which->mode.kinds == FAILURE_MODE_ANYTHING;
 	if (!error)
+		error = !crash || unknown ? run_again(c, which, AGAIN_RUN, out) : -ENOENT;
+	if (error == -ENOENT && crash)
 		error = run_again(c, which, AGAIN_ALL_IMAGES, out);
 	/* How many images it had is not known either, and which of them were explored further
 	 * depends on that. */
