@@ -441,12 +441,13 @@ static int commit_backup(struct client *client, uint32_t backups)
 	return rc;
 }
 
-/* All get it; one acknowledgement is waited for. */
+/* All get it; one acknowledgement is waited for. Any will do: it is not that of the server whose
+ * locks were taken first. */
 static int commit_primary(struct client *client, uint32_t primaries)
 {
 	int rc = 0;
 	bool waits = client->params.knob[COMMITS] != COMMIT_REPORT_AFTER_BACKUP;
-	for (unsigned s = 0; s < FARM_SERVERS && !rc; s++) {
+	for (unsigned s = FARM_SERVERS; s-- > 0 && !rc;) {
 		if (!(primaries >> s & 1))
 			continue;
 		fill(client, s, COMMIT_PRIMARY);

@@ -42,6 +42,14 @@ static const struct tm_variant variants[] = {
 	 "a client believes what it reads from a server that was removed", 0},
 	KV_BUG_VARIANTS(FARM_BUGS)};
 
+static const struct tm_workload workloads[] = {
+	{"T-del",
+	 "k1 160, k2 160",
+	 {"T{del k1, put k2 160}", "T{get k1, get k2}, T{get k2, del k2}"},
+	 "a transaction deletes a key"},
+	{.name = NULL},
+};
+
 const struct tm_store farm_store = {
 	.name = "farm",
 	.what = "FaRM (SV 2.1, 3.3, 3.4): lock-free reads, transactions of clients, two copies",
@@ -50,6 +58,7 @@ const struct tm_store farm_store = {
 	.max_vlen = 4096,
 	.knobs = knobs,
 	.variants = variants,
+	.workloads = workloads,
 	.pm_bytes = farm_pm_bytes,
 	.regions = farm_regions,
 	.format = farm_format,

@@ -91,7 +91,9 @@ enum { MEMBERSHIP_PRECISE, MEMBERSHIP_IGNORED };
 	  "a transaction is marked as truncated before its objects are durable")               \
 	X(locks_any, "", SSER | LIN | ATOM, "a primary locks what has another version by now") \
 	X(loses_locks, "", LIVE, "an ABORT does not unlock")                                   \
-	X(not_fenced, "", DUR | DURN | SSER, "recovery leaves clients' connections open")
+	X(not_fenced, "", DUR | DURN | SSER, "recovery leaves clients' connections open")      \
+	X(lock_is_no_vote, "", DUR | DURN | ATOM | SSER,                                       \
+	  "recovery aborts if a region has seen LOCK only")
 enum { NO_BUG, FARM_BUGS(KV_BUG_VALUE) };
 
 #define FARM_REGIONS RT_CONFIG_PARTS

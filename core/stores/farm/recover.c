@@ -173,13 +173,15 @@ static bool is_truncated(const struct recovery *r, const struct txn *t, unsigned
  * LOCK, or the end. */
 static bool is_committed(const struct recovery *r, const struct txn *t)
 {
+	const bool counts = !has_bug(&r->server->params, lock_is_no_vote);
 	bool backup = false;
 	if (t->committed)
 		return true;
 	for (unsigned region = 0; region < FARM_REGIONS; region++) {
 		if (!(t->record->regions >> region & 1))
 			continue;
-		if (!t->backup[region] && !t->lock[region] && !is_truncated(r, t, region))
+		if (!t->backup[region] && !(t->lock[region] && counts) &&
+		    !is_truncated(r, t, region))
 			return false;
 		backup |= t->backup[region];
 	}
