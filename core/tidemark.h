@@ -182,6 +182,7 @@ struct tm_env {
 	uint8_t *pm;		   /* server: the mapped pool, 64-byte aligned; client: NULL */
 	size_t pm_len;		   /* bytes; tm_store.pm_bytes(params) */
 	unsigned server;	   /* of several servers: this one's number, from 0 */
+	unsigned servers;	   /* how many there are */
 };
 
 /* A structural check says what it found through this, one call a defect. */
@@ -225,6 +226,9 @@ struct tm_store {
 	/* How many servers it has, each with a pool of its own, if more than one: core/rt/config.h.
 	 * 0: one. */
 	unsigned servers;
+	/* Of three or more so many may be lost at once, before the others have left one out. 0:
+	 * one. */
+	unsigned losses;
 	const struct tm_knob *knobs;	   /* ends with .name = NULL */
 	const struct tm_variant *variants; /* ends with .name = NULL; "default" is implied */
 	/* Ends with .what = NULL; a value alone is implied. NULL: there are none. Lengths are drawn
@@ -250,6 +254,9 @@ struct tm_store {
 	/* Check a pool that has been recovered, or see fsck_at_rest; read only. */
 	void (*fsck)(const struct tm_env *env, struct tm_fsck *fsck);
 
+	/* How many servers there are with these knobs, at least two: .servers is how many by
+	 * default. NULL: always as many. */
+	unsigned (*servers_of)(const struct tm_params *params);
 	/* Several servers: this one's copy of the key, read only, when nothing is under way.
 	 * -ENOENT: its copy says that there is no value; -ENODATA: it holds no copy of this key.
 	 * NULL: AGREE is not judged. */

@@ -9,6 +9,7 @@
 #include "core/live/live.h"
 #include "core/live/live_config.h"
 #include "core/live/rendezvous.h"
+#include "scenarios/stores.h"
 
 __attribute__((format(printf, 3, 4))) static int wrong(struct server *s, int error, const char *fmt,
 						       ...)
@@ -106,8 +107,12 @@ static int start_serving(void *arg)
 /* A pool without a store would stand for what the others have been asked to copy. */
 static int check_members(struct server *s)
 {
-	const unsigned servers = s->store.store->servers, me = s->number - 1;
+	const unsigned servers = store_servers(s->store.store, &s->store.params),
+		       me = s->number - 1;
 	struct config_answer now;
+	if (me >= servers)
+		return wrong(s, -EINVAL, "--number: %u; %s has %u servers", s->number,
+			     s->store.store->name, servers);
 	int error = live_ask_service(s->host, &now);
 	if (error)
 		return wrong(s, -EINVAL, "--members: %.80s: %s", s->members, strerror(-error));
@@ -152,6 +157,7 @@ int server_start(struct server *s)
 		return s->why[0] ? error : wrong(s, -EIO, "serve: %s", strerror(-error));
 	s->env = (struct tm_env){.params = &s->store.params,
 				 .server = s->members ? s->number - 1 : 0,
+				 .servers = store_servers(store, &s->store.params),
 				 .verbs = s->verbs,
 				 .pm = live_pm_pool(s->pm),
 				 .pm_len = store->pm_bytes(&s->store.params)};
@@ -207,7 +213,8 @@ int server_listen(struct server *s)
 		.address = s->listen,
 		.text = text,
 		.clients = s->store.params.clients,
-		.reserved = TM_MAX_CLIENTS + s->store.store->servers - s->store.params.clients,
+		.reserved = TM_MAX_CLIENTS + (s->env.servers > 1 ? s->env.servers : 0) -
+			    s->store.params.clients,
 		.accept = accept_client,
 		.injected = tell_injected,
 		.arg = s};

@@ -103,6 +103,13 @@ static unsigned contracts_that(enum tm_judged flag)
 #undef X
 }
 
+unsigned store_servers(const struct tm_store *store, const struct tm_params *params)
+{
+	if (store->servers_of)
+		return store->servers_of(params);
+	return store->servers ? store->servers : 1;
+}
+
 unsigned store_judged_by(const struct tm_store *store, bool own)
 {
 	unsigned judged = TM_BIT(TM_CONTRACTS) - 1;

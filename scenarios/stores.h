@@ -24,6 +24,9 @@ const struct tm_shape *store_shape(const struct tm_store *store, const char *col
 /* Is it sizes_config, or one of the store's shapes? */
 bool store_has_column(const struct tm_store *store, const char *column);
 
+/* How many servers it has with these knobs. */
+unsigned store_servers(const struct tm_store *store, const struct tm_params *params);
+
 /* TM_BIT()s of the contracts that can be judged of the store: under a workload of its own
  * operations, or of put, get and del; and under either. */
 unsigned store_judged_by(const struct tm_store *store, bool own);

@@ -193,6 +193,8 @@ static void prove_life(struct world_client *c, uint8_t *buf)
 		error = s->store->get(c->handle, key->name, key->klen, buf, s->params.max_vlen,
 				      &len);
 	}
+	if (error && error != -ENOENT && error_explained(w, c->number, TM_GET, error))
+		return;
 	if (error || len != vlen || memcmp(buf, value, len))
 		world_trouble(w, true, "%s, GET %s %s%s", proved_when(w), key->name,
 			      error ? "fails with " : "does not return what was just put",

@@ -235,7 +235,7 @@ int setup_finish(struct setup *s)
 	assert(s->regions <= SETUP_REGIONS);
 	if (!s->regions) /* lines of traces have the names of regions */
 		s->region[s->regions++] = (struct tm_region){"pool", 0, s->pm_len};
-	s->servers = s->store->servers ? s->store->servers : 1;
+	s->servers = store_servers(s->store, &s->params);
 	s->slice = s->pm_len;
 	if (s->servers > 1 && slice_pool(s))
 		return -ENOMEM;

@@ -35,7 +35,8 @@
 /* `before`: closed, of the host's former process; NULL: it is the first. */
 struct tm_env world_environment(struct world *w, unsigned host, struct ibv_context *before)
 {
-	struct tm_env env = {.params = &w->setup->params, .client = host};
+	struct tm_env env = {
+		.params = &w->setup->params, .client = host, .servers = w->setup->servers};
 	struct pmem *pm = host_serves(host) ? w->pm : NULL;
 	env.verbs = before ? rnic_open_again(before, pm) : rnic_open(w->net, host, pm);
 	calls_watch(env.verbs);
@@ -181,7 +182,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	const struct setup *s = w->setup;
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
-	sim_set_servers(w->sim, s->servers);
+	sim_set_servers(w->sim, s->servers, s->store->losses);
 	if (!machine && !w->loading)
 		sim_set_clocks(w->sim, s->hw.clocks_us * 1000ull);
 	sim_set_statics(w->sim, s->statics);

@@ -130,7 +130,7 @@ static int check_number(const struct tm_store *store, const struct request *r)
 			    store->name);
 	if (store->servers < 2)
 		return 0;
-	if (!r->members || !r->number || r->number > store->servers)
+	if (!r->members || !r->number || (r->number > store->servers && !store->servers_of))
 		return fail(EXIT_USAGE,
 			    "serve: %s has %u servers; expected --members ADDRESS:PORT, "
 			    "and --number from 1 to %u",

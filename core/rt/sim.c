@@ -81,7 +81,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->delays = 0;
 	sim->quiescent_at = 0;
 	sim->stopping = sim->anywhere = false;
-	sim->servers = 1;
+	sim->servers = sim->losses = 1;
 	sim->readmitted = 0;
 	sim->reaches = NULL;
 	sim->clocks_ns = 0;

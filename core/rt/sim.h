@@ -281,8 +281,9 @@ void sim_set_death(struct sim *sim, void (*death)(void *arg, unsigned host, unsi
 /* After DEATH_SERVER and the like: from now on the tasks and queue pairs of this server's host are
  * a new process's, and named so: "server2", "server2/verifier". */
 void sim_server_again(struct sim *sim, unsigned server);
-/* How many servers there are: 1 after a reset. Several are named "s1", "s2". */
-void sim_set_servers(struct sim *sim, unsigned servers);
+/* How many servers there are: 1 after a reset. Several are named "s1", "s2". So many of them may be
+ * lost at once (tm_store.losses). */
+void sim_set_servers(struct sim *sim, unsigned servers, unsigned losses);
 /* The configuration of several servers, as the service has it. */
 const struct rt_config *sim_config(const struct sim *sim);
 void sim_set_config(struct sim *sim, const struct rt_config *config);

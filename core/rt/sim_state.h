@@ -117,7 +117,7 @@ struct sim {
 	unsigned delays;
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere;
-	unsigned servers;
+	unsigned servers, losses;
 	struct one_server {
 		bool down;     /* its process has died, and the next one has not begun */
 		unsigned life; /* processes before this one */

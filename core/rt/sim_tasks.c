@@ -356,14 +356,14 @@ static bool may_be_lost(const struct sim *sim, unsigned server)
 	return parts ? may : another_is_up(sim, sim->config.members, server);
 }
 
-/* Is there a member that is gone for ever? Until the others have left it out nothing else happens
- * to them: a design that survives the loss of one need not survive more. */
-static bool misses_one(const struct sim *sim)
+/* Are so many members gone for ever as the design survives the loss of at once? Until the others
+ * have left one out nothing else happens to them. */
+static bool misses_all(const struct sim *sim)
 {
-	bool misses = false;
+	unsigned misses = 0;
 	for (unsigned i = 0; i < sim->servers; i++)
-		misses |= sim->config.members >> i & 1 && sim->server[i].for_ever;
-	return misses;
+		misses += sim->config.members >> i & 1 && sim->server[i].for_ever;
+	return misses >= sim->losses;
 }
 
 /* The server's tasks never run again. False: there is no server, or it has died too often. */
@@ -382,7 +382,7 @@ static bool kill_server(struct sim *sim, unsigned server)
 static bool happens_to(struct sim *sim, unsigned server, enum server_event event)
 {
 	const bool for_ever = !server_events[event].lasts_ns;
-	if (server >= sim->servers || !sim->death || sim->server[server].down || misses_one(sim) ||
+	if (server >= sim->servers || !sim->death || sim->server[server].down || misses_all(sim) ||
 	    (for_ever && !may_be_lost(sim, server)))
 		return false;
 	if (server_is_cut(event) ? sim->server[server].cut : !kill_server(sim, server))
@@ -435,10 +435,11 @@ void sim_server_again(struct sim *sim, unsigned server)
 	sim_new_process(sim, server_host(server));
 }
 
-void sim_set_servers(struct sim *sim, unsigned servers)
+void sim_set_servers(struct sim *sim, unsigned servers, unsigned losses)
 {
 	assert(servers && servers <= SIM_SERVERS && !sim->tasks);
 	sim->servers = servers;
+	sim->losses = losses > 1 && servers > 2 ? losses : 1;
 	sim->config = (struct rt_config){
 		.epoch = 1, .members = (1u << servers) - 1, .alive = (1u << servers) - 1};
 }

@@ -69,14 +69,15 @@ void members_leave(const struct tm_env *env)
 		kv_nap(&nap);
 }
 
-void members_wait_both(const struct tm_env *env, const bool *serves)
+void members_wait_all(const struct tm_env *env, const bool *serves)
 {
 	const uint64_t until = rt_now() + PATIENCE_NS;
+	const uint32_t all = (1u << env->servers) - 1;
 	struct rt_config now;
 
 	do {
 		rt_sleep(10000);
 		rt_config_get(&now);
 	} while ((now.primary == env->server && !*serves) ||
-		 (now.members != MEMBERS_BOTH && now.alive == MEMBERS_BOTH && rt_now() < until));
+		 (now.members != all && now.alive == all && rt_now() < until));
 }

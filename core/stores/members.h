@@ -41,6 +41,10 @@ int members_change(const struct tm_env *env, uint32_t members);
  * primary. */
 void members_leave(const struct tm_env *env);
 
+/* Wait until the primary serves, which it says in `serves`, and until all are members: clients
+ * need not wait for the others longer than it takes. */
+void members_wait_all(const struct tm_env *env, const bool *serves);
+
 /* --- two servers: the primary, and one that has a copy and is a member, or is to get one --- */
 
 #define MEMBERS_BOTH 3u
@@ -60,9 +64,5 @@ static inline uint32_t members_other_client(const struct tm_env *env)
 {
 	return members_client(env->params, members_other(env));
 }
-
-/* Wait until the primary serves, which it says in `serves`, and until both are members: clients
- * need not wait for the other one longer than it takes. */
-void members_wait_both(const struct tm_env *env, const bool *serves);
 
 #endif

@@ -69,7 +69,7 @@ client 1: put k1 8
 client 2: get k2, get k1
 deviate c1 c1.put1 before begin 1: delay until quiescence
 deviate c2 c2.get2 before begin 1: delay until quiescence
-deviate s2/keeper -#4 before load 35: server 1 is cut off
+deviate s2/applier - before load 35: server 1 is cut off
 broken LIN
 END
 run 1 tidemark replay cut.trace
@@ -126,11 +126,11 @@ tidemark-trace 1
 store mojim
 variant joins_blind
 config domain=dmp
-keys k1 8
-client 1: put k1 8
+keys k1 160
+client 1: put k1 160
 deviate c1 c1.put1 before begin 1: delay until quiescence
-deviate s2/keeper -#4 before completion 6: server 1 loses power for long
-deviate s2/qp5 -#2 message 1 packet 1 try 1: delay 5ms
+deviate s2/applier - before load 15: server 1 loses power
+deviate s1.2/qp6 -#2 message 3 ack 1 try 1: delay 5ms
 broken AGREE
 END
 run 1 tidemark replay agree.trace

@@ -320,7 +320,7 @@ int pair_serve(const struct tm_env *env)
 	if (!rc)
 		rc = rt_spawn("keeper", keeper, pair);
 	if (!rc)
-		members_wait_both(env, &pair->serves);
+		members_wait_all(env, &pair->serves);
 	return rc;
 }
 

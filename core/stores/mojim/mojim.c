@@ -4,7 +4,7 @@
 #include "core/stores/mojim/mojim.h"
 
 static const struct tm_knob knobs[] = {
-	[MODE] = {"mode", "sync async",
+	[MODE] = {"mode", "sync async syncsec",
 		  "when msync returns: the mirror's NIC has the record; the primary has persisted "
 		  "the "
 		  "ranges"},
@@ -22,13 +22,22 @@ static const struct tm_knob knobs[] = {
 static const struct tm_variant variants[] = {
 	{"literal", "primary_flush=off", "M-sync: durable at the mirror alone", 0},
 	{"async", "mode=async", "M-async: durable at the primary, at the mirror later", 0},
+	{"syncsec", "mode=syncsec", "M-syncsec: a backup has it before msync returns", 0},
 	KV_BUG_VARIANTS(MOJIM_BUGS)};
+
+static unsigned servers_of(const struct tm_params *params)
+{
+	return params->knob[MODE] == MODE_SYNCSEC ? 3 : 2;
+}
 
 const struct tm_store mojim_store = {
 	.name = "mojim",
 	.what = "Mojim (SV 3.4): a primary's area and its mirror",
 	.promises = RDA | LIN | DUR | DURN | AGREE | FENCE | NORES | OK | LIVE | FSCK,
 	.servers = 2,
+	.losses = 2, /* of three */
+	.naps = true,
+	.servers_of = servers_of,
 	.knobs = knobs,
 	.variants = variants,
 	.pm_bytes = mojim_pm_bytes,

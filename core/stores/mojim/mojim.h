@@ -10,6 +10,8 @@
  *		to the mirror's log, and goes on when the mirror's NIC has acknowledged it
  *	async	M-async: it persists the ranges in its own area, WRITEs the record, and
  *		goes on at once
+ *	syncsec	M-syncsec: there is a third server, the backup. The mirror forwards each record to
+ *		it, and the primary goes on when the mirror says that the backup has it, too
  *	default	both: it persists the ranges and waits for the mirror's NIC, so that no
  *		loss of one server and no power failure of both takes anything
  *
@@ -53,7 +55,7 @@
 #include "core/stores/rpc.h"
 
 enum { MODE, PRIMARY_FLUSH, COMMIT_MARK, MIRROR_LOST, MIRROR_FLUSH, BUG, KNOBS };
-enum { MODE_SYNC, MODE_ASYNC };
+enum { MODE_SYNC, MODE_ASYNC, MODE_SYNCSEC };
 enum { PRIMARY_FLUSHES, PRIMARY_DOES_NOT };
 enum { MARK_ON, MARK_OFF };
 enum { LOST_FLUSHES, LOST_GOES_ON };
@@ -71,7 +73,11 @@ enum { FLUSH_EACH, FLUSH_NEVER };
 	X(serves_on, "", LIN, "the primary answers although its lease has ended")                \
 	X(joins_blind, "", AGREE, "the mirror is in, although its copy is not the newest")       \
 	X(joins_busy, "", AGREE, "a server joins although a request to it is under way")         \
-	X(stays_member, "", DUR | NORES | LIN, "a server takes over although it has not joined")
+	X(stays_member, "", DUR | NORES | LIN, "a server takes over although it has not joined") \
+	X(answers_first, " mode=syncsec", DUR | DURN | AGREE,                                    \
+	  "the mirror answers before the backup has the last record")                            \
+	X(keeps_blind, " mode=syncsec", AGREE | DUR | DURN,                                      \
+	  "the backup stays, although it has not got the rest of the log")
 enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
 
 #define MOJIM_RANGES  2
@@ -124,6 +130,9 @@ void mojim_fsck(const struct tm_env *env, struct tm_fsck *fsck);
 /* A record of these ranges of the area, as they are now, at `to`: mojim_record_bytes(). */
 void mojim_fill(struct record *to, struct head head, const struct mojim_pool *pool,
 		const struct tm_params *params, const struct range *range, unsigned n);
+/* The same record for another log. */
+void mojim_for_epoch(struct record *to, const struct record *from, const struct tm_params *params,
+		     uint64_t epoch);
 /* The record of that number in the log; NULL: it is not there, not all of it. */
 const struct record *mojim_record(const struct mojim_pool *pool, const struct tm_params *params,
 				  uint64_t seq);

@@ -43,6 +43,14 @@ void mojim_fill(struct record *to, struct head head, const struct mojim_pool *po
 	*commit_of(to, params) = head.seq;
 }
 
+void mojim_for_epoch(struct record *to, const struct record *from, const struct tm_params *params,
+		     uint64_t epoch)
+{
+	memcpy(to, from, mojim_record_bytes(params));
+	to->epoch = epoch;
+	to->crc = crc_of(to);
+}
+
 static bool has_right_form(const struct mojim_pool *pool, const struct tm_params *params,
 			   const struct record *record)
 {

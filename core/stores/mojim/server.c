@@ -16,9 +16,12 @@
 /* Requests of the other server: send me the area; I have it, up to this record. */
 #define JOIN_COPY   101
 #define JOIN_COMMIT 102
+/* The primary's to the mirror: your log has records up to this one; are they at the backup? */
+#define FORWARD 103
 struct join {
 	uint8_t op; /* where a struct kv_req has its own */
-	uint8_t zero[3];
+	uint8_t server;
+	uint8_t zero[2];
 	uint32_t alone;
 	struct head head;
 };
@@ -34,32 +37,53 @@ struct server {
 	struct rpc_server rpc;
 	struct mojim_pool pool;
 	struct record *record; /* DRAM: the one to send */
-	struct head head;      /* the last record that was sent, or is in the area */
+	struct head head;      /* the last record that was made, or is in the area */
+	struct head sent;      /* the last that the follower has, and the epoch of its records */
 	uint32_t alone;	       /* how often the area was changed without a mirror */
+	/* Its follower gets each record: the primary's is the mirror, and the mirror's the backup,
+	 * if there is one. */
 	struct rpc_conn mirror;
-	bool connected, mirrored; /* to the mirror; it gets each record */
-	unsigned under_way;	  /* requests */
+	unsigned follower;
+	bool connected, mirrored; /* to the follower; it gets each record */
+	bool busy;		  /* a message is being handled */
+	bool applies, applying;	  /* what comes into the log; at this moment */
 	bool serves;		  /* as the primary, ... */
 	struct rt_config config;  /* ... since it knew of this configuration */
 };
 
+static bool has_backup(const struct server *server)
+{
+	return server->params.knob[MODE] == MODE_SYNCSEC;
+}
+
 /* --- the configuration --- */
 
-/* Without an answer of the service it may have happened, or not: the server does not serve until it
- * knows (keeper()). */
-static int set_members(struct server *server, uint32_t members)
+static bool has_lease(const struct server *server)
 {
-	int rc = members_change(&server->env, members);
-	server->serves = !rc;
-	return rc;
+	return rt_now() < rt_config_lease(&server->config);
 }
 
 /* Is this server the primary still? While its lease lasts nobody has taken over from it. It asks
  * itself this when it knows its answer, and before it gives it. */
 static bool is_primary(const struct server *server)
 {
-	return server->serves &&
-	       (has_bug(&server->params, serves_on) || rt_now() < rt_config_lease(&server->config));
+	return server->serves && (has_bug(&server->params, serves_on) || has_lease(server));
+}
+
+/* The primary's. Without an answer of the service it may have happened, or not: it is asked until
+ * the lease ends, and then this server does not serve until it is heard (keeper()). */
+static int set_members(struct server *server, uint32_t members)
+{
+	struct rt_config now;
+	while (has_lease(server)) {
+		if (rt_config_get(&now))
+			continue;
+		if (now.primary != server->env.server)
+			break;
+		if (!members_set(&now, members, now.primary))
+			return 0;
+	}
+	return -EHOSTDOWN;
 }
 
 /* --- the primary --- */
@@ -85,7 +109,7 @@ static int go_on_alone(struct server *server)
 
 static int connect_mirror(struct server *server)
 {
-	const struct tm_env env = members_env_other(&server->env);
+	const struct tm_env env = members_env(&server->env, server->follower);
 	if (server->connected)
 		rpc_close(&server->mirror);
 	server->connected = true;
@@ -98,13 +122,23 @@ static bool flushes(const struct tm_params *params)
 	return params->knob[MODE] == MODE_ASYNC || params->knob[PRIMARY_FLUSH] == PRIMARY_FLUSHES;
 }
 
+/* The follower's answer comes when it sees the record, and its own has all, too, or is left out. */
+static int ask_forwarded(struct server *server)
+{
+	const struct join ask = {
+		.op = FORWARD, .server = (uint8_t)server->env.server, .head = server->sent};
+	struct joined rsp;
+	int rc = rpc_call(&server->mirror, &ask, sizeof(ask), &rsp, sizeof(rsp), NULL);
+	return rc ? rc : rsp.status;
+}
+
 /* gmsync: these ranges of the area are at the mirror, all or none. */
 static int gmsync(struct server *server, const struct range *range, unsigned n)
 {
 	const struct tm_params *params = &server->params;
 	const size_t bytes = mojim_record_bytes(params);
-	const struct head next = {server->head.seq + 1, server->head.epoch};
-	const bool waits = params->knob[MODE] == MODE_SYNC && !has_bug(params, posted_only);
+	const struct head next = {server->head.seq + 1, server->sent.epoch};
+	const bool waits = params->knob[MODE] != MODE_ASYNC && !has_bug(params, posted_only);
 	int rc;
 
 	if (server->mirrored ? flushes(params) : !has_bug(params, alone_unflushed))
@@ -116,11 +150,13 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	if (next.seq > server->pool.records)
 		return -ENOSPC;
 	mojim_fill(server->record, next, &server->pool, params, range, n);
-	server->head = next;
+	server->head.seq = server->sent.seq = next.seq;
 	rc = waits ? 0 : rpc_settle(&server->mirror);
 	if (!rc)
 		rc = (waits ? rpc_write : rpc_write_behind)(
 			&server->mirror, LOG, (next.seq - 1) * bytes, server->record, bytes);
+	if (!rc && has_backup(server))
+		rc = ask_forwarded(server);
 	if (rc)
 		return go_on_alone(server);
 	/* What the mirror's NIC has acknowledged is there when the mirror takes over. */
@@ -184,7 +220,56 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 	return has ? 0 : -ENOENT;
 }
 
-/* --- a server that comes back, as the primary sees it --- */
+/* --- the mirror's follower, the backup --- */
+
+/* It is a member, or not. Either is decided while this server is one, too. */
+static int set_follower(struct server *server, bool member)
+{
+	const uint32_t bit = 1u << server->follower;
+	struct rt_config now;
+	int rc;
+	do {
+		rc = rt_config_get(&now);
+		if (rc || !(now.members & members_bit(&server->env)))
+			return -EHOSTDOWN;
+		const uint32_t members = member ? now.members | bit : now.members & ~bit;
+		if (members != now.members)
+			rc = members_set(&now, members, now.primary);
+	} while (rc == -EAGAIN);
+	return rc ? -EHOSTDOWN : 0;
+}
+
+/* What the log has up to this record and the backup has not. One that does not answer is no member
+ * any more when this returns 0: then all members have what is acknowledged. */
+static int forward(struct server *server, uint64_t last)
+{
+	const size_t bytes = mojim_record_bytes(&server->params);
+	const struct record *record;
+	while (server->mirrored && server->sent.seq < last &&
+	       (record = mojim_record(&server->pool, &server->params, server->sent.seq + 1))) {
+		mojim_for_epoch(server->record, record, &server->params, server->sent.epoch);
+		int rc = rpc_write(&server->mirror, LOG, server->sent.seq * bytes, server->record,
+				   bytes);
+		server->sent.seq++;
+		if (!rc)
+			rc = ask_forwarded(server);
+		if (rc) {
+			server->mirrored = false;
+			return set_follower(server, false);
+		}
+	}
+	return 0;
+}
+
+/* The primary's NIC knows that the record is here, on the connection on which it asks this. */
+static int handle_forward(struct server *server, uint64_t last)
+{
+	const bool early = has_bug(&server->params, answers_first);
+	int rc = forward(server, early ? last - 1 : last);
+	return rc || early || !server->mirrored || server->sent.seq >= last ? rc : -EIO;
+}
+
+/* --- a server that comes back, as the last one sees it that is a member --- */
 
 static int copy_area(struct server *server)
 {
@@ -201,38 +286,91 @@ static int copy_area(struct server *server)
 	return rc ? rc : rpc_read(&server->mirror, AREA, 0, sizeof(struct slot), &last);
 }
 
+/* From now on it gets each record. Whether the service has made it a member is not always known; it
+ * asks again if not. */
+static int let_in(struct server *server)
+{
+	if (server->serves) {
+		int rc = set_members(server, members_bit(&server->env) | 1u << server->follower);
+		server->mirrored = !rc;
+		return rc;
+	}
+	server->mirrored = true;
+	int rc = forward(server, UINT64_MAX);
+	return rc || server->mirrored ? rc ? rc : set_follower(server, true) : -EIO;
+}
+
 static void handle_join(struct server *server, const struct join *join, struct joined *rsp)
 {
 	if (join->op == JOIN_COPY) {
 		struct rt_config now;
 		rt_config_get(&now);
 		leave_mirror(server);
+		server->follower = join->server;
 		rsp->status = copy_area(server);
-		server->head.epoch = now.epoch;
-	} else if (memcmp(&join->head, &server->head, sizeof(join->head)) ||
+		server->sent = (struct head){server->head.seq, now.epoch};
+	} else if (join->server != server->follower ||
+		   memcmp(&join->head, &server->sent, sizeof(join->head)) ||
 		   (join->alone != server->alone && !has_bug(&server->params, joins_blind))) {
 		rsp->status = -EAGAIN;
 	} else {
-		rsp->status = set_members(server, MEMBERS_BOTH);
-		server->mirrored = !rsp->status;
+		rsp->status = let_in(server);
 	}
-	rsp->head = server->head;
+	rsp->head = server->sent;
 	rsp->alone = server->alone;
 }
 
-static size_t answer(struct server *server, const struct rpc_msg *msg, void *reply, size_t cap)
+/* Is this the last member? The primary, or a mirror that has a place for a backup. */
+static bool is_last(const struct server *server)
+{
+	struct rt_config now;
+	if (server->serves || !has_backup(server))
+		return server->serves;
+	return !rt_config_get(&now) && now.primary != server->env.server &&
+	       now.members & members_bit(&server->env);
+}
+
+static bool is_join(const struct server *server, const struct rpc_msg *msg)
+{
+	const struct join *join = msg->bytes;
+	return msg->len == sizeof(*join) && join->server < server->env.servers &&
+	       join->server != server->env.server;
+}
+
+/* Of another server. */
+static void handle_other(struct server *server, const struct rpc_msg *msg, struct joined *rsp)
+{
+	const struct join *join = msg->bytes;
+	rsp->status = -EHOSTDOWN;
+	if (!is_join(server, msg))
+		return;
+	if (join->op == FORWARD)
+		rsp->status = handle_forward(server, join->head.seq);
+	else if (is_last(server))
+		handle_join(server, join, rsp);
+}
+
+/* The service names this server, and hears it again: it will be ready soon (keeper()). */
+static void wait_to_serve(const struct server *server)
+{
+	struct rt_config now;
+	while (!is_primary(server) && !rt_config_get(&now) && now.primary == server->env.server)
+		rt_sleep(KV_NAP_NS);
+}
+
+static bool is_to_server(const struct kv_req *req)
+{
+	return req->op == JOIN_COPY || req->op == JOIN_COMMIT || req->op == FORWARD;
+}
+
+static size_t answer(struct server *server, const struct rpc_msg *msg, void *reply)
 {
 	const struct kv_req *req = msg->bytes;
 	struct kv_rsp *rsp = reply;
 
-	if (cap < mojim_message_bytes(&server->params) || msg->has_imm || !msg->len)
-		return 0;
-	if (req->op == JOIN_COPY || req->op == JOIN_COMMIT) {
-		struct joined *joined = reply;
-		joined->status = -EHOSTDOWN;
-		if (server->serves && msg->len == sizeof(struct join))
-			handle_join(server, msg->bytes, joined);
-		return sizeof(*joined);
+	if (is_to_server(req)) {
+		handle_other(server, msg, reply);
+		return sizeof(struct joined);
 	}
 	if (!server->serves)
 		rsp->status = -EHOSTDOWN;
@@ -248,9 +386,16 @@ static size_t answer(struct server *server, const struct rpc_msg *msg, void *rep
 static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t cap)
 {
 	struct server *server = arg;
-	server->under_way++;
-	size_t len = answer(server, msg, reply, cap);
-	server->under_way--;
+
+	if (cap < mojim_message_bytes(&server->params) || msg->has_imm || !msg->len)
+		return 0;
+	if (!is_to_server(msg->bytes))
+		wait_to_serve(server);
+	server->busy = true;
+	while (server->applying)
+		rt_sleep(KV_NAP_NS);
+	size_t len = answer(server, msg, reply);
+	server->busy = false;
 	return len;
 }
 
@@ -273,32 +418,48 @@ static void apply_all(struct server *server)
 		;
 }
 
+static void drop_others(struct server *server)
+{
+	for (unsigned i = 0; i < server->env.servers; i++)
+		if (i != server->env.server)
+			rpc_server_drop(&server->rpc, members_client(&server->params, i));
+}
+
 /* The primary's lease has ended. Nothing that it sends lands any more; then the log has all that it
  * was acknowledged for, and this is durable before the configuration says so. */
 static void take_over(struct server *server, const struct rt_config *seen)
 {
 	const bool early = has_bug(&server->params, serves_early);
 	if (!has_bug(&server->params, not_fenced))
-		rpc_server_drop(&server->rpc, members_other_client(&server->env));
+		drop_others(server);
 	if (!early)
 		apply_all(server);
-	if (members_set(seen, members_bit(&server->env), server->env.server))
+	/* A backup that has all of it, too, is the mirror now. */
+	if (seen->primary == server->env.server || !(seen->members >> server->follower & 1))
+		leave_mirror(server);
+	if (!has_bug(&server->params, keeps_blind) && forward(server, server->head.seq))
 		return;
-	server->mirrored = false;
+	if (members_set(seen,
+			members_bit(&server->env) | (uint32_t)server->mirrored << server->follower,
+			server->env.server))
+		return;
 	server->config = *seen;
 	server->serves = true;
 	if (early)
 		apply_all(server);
 }
 
-/* Ask the primary for a copy of its area; then this is its mirror. */
-static int join(struct server *server)
+/* Ask the last member for a copy of its area; then this is its mirror, or its backup. */
+static int join(struct server *server, const struct rt_config *now)
 {
-	const struct tm_env env = members_env_other(&server->env);
-	struct join ask = {.op = JOIN_COPY};
+	const uint32_t others = now->members & ~(1u << now->primary);
+	const struct tm_env env = members_env(&server->env, others ? (unsigned)__builtin_ctz(others)
+								   : now->primary);
+	struct join ask = {.op = JOIN_COPY, .server = (uint8_t)server->env.server};
 	struct head *head = server->pool.head;
 	struct rpc_conn conn = {0};
 	struct joined rsp;
+	server->mirrored = false;
 	head->epoch = MOJIM_COPYING;
 	pmem_persist(head, sizeof(*head));
 	int rc = rpc_open(&conn, &env, sizeof(rsp), TM_LINE, NULL);
@@ -321,31 +482,88 @@ static int join(struct server *server)
 	return rc;
 }
 
-/* What a server does besides answering: it applies records, takes over, or joins. */
+/* Is it this server that takes over? Rather one that has a follower; all have what was
+ * acknowledged. */
+static bool is_heir(const struct server *server, const struct rt_config *now)
+{
+	const uint32_t me = members_bit(&server->env), members = now->members & now->alive;
+	return now->members & me && (server->mirrored || !(members & (me - 1)));
+}
+
+/* Is it no member, and its turn to join? One after the other. */
+static bool is_next(const struct server *server, const struct rt_config *now)
+{
+	const uint32_t me = members_bit(&server->env);
+	return !(now->members & me) && !(now->alive & ~now->members & (me - 1));
+}
+
+/* Is all as it should be, so that only another configuration changes it? If not, do what this
+ * server can do about it; `waited`: it could not for a while. */
+static bool settle(struct server *server, const struct rt_config *now, bool waited)
+{
+	const bool alive = now->alive >> now->primary & 1,
+		   mine = now->primary == server->env.server;
+	if (is_primary(server) && (mine || has_bug(&server->params, serves_on)))
+		return true;
+	server->serves = false;
+	const bool takes_over = mine || (!alive && is_heir(server, now)),
+		   joins = alive && is_next(server, now);
+	if (!takes_over && !joins) {
+		/* It may have been let in without hearing so. */
+		server->applies = now->members & members_bit(&server->env);
+		return true;
+	}
+	/* What was begun in another role is brought to an end first: a request to the former
+	 * primary would store after it. */
+	if ((server->busy && !(joins && has_bug(&server->params, joins_busy))) ||
+	    server->applying) {
+		if (waited && server->connected)
+			rpc_break(&server->mirror);
+		return false;
+	}
+	server->applies = false;
+	if (takes_over)
+		take_over(server, now);
+	server->applies = takes_over ? !mine && !server->serves : !join(server, now);
+	return server->applies || server->serves;
+}
+
+/* What a server does besides answering: it takes over, or joins. */
 static void keeper(void *arg)
 {
 	struct server *server = arg;
 	uint64_t nap = KV_NAP_NS;
+	struct rt_config now;
 	for (;;) {
-		struct rt_config now;
-		if (is_primary(server)) {
-			rt_sleep(1000000);
-			continue;
-		}
-		server->serves = false;
-		if (apply_next(server)) {
+		if (!rt_config_get(&now) && settle(server, &now, nap >= MOST_NAP_NS) &&
+		    !rt_config_wait(&now))
 			nap = KV_NAP_NS;
+		else
+			kv_nap_to(&nap, MOST_NAP_NS);
+	}
+}
+
+static bool has_next(const struct server *server)
+{
+	return server->applies && !server->busy &&
+	       mojim_record(&server->pool, &server->params, server->head.seq + 1);
+}
+
+/* The mirror, or the backup, applies records. */
+static void applier(void *arg)
+{
+	struct server *server = arg;
+	uint64_t nap = KV_NAP_NS;
+	for (;;) {
+		if (!has_next(server)) {
+			kv_nap_to(&nap, MOST_NAP_NS);
 			continue;
 		}
-		rt_config_get(&now);
-		const bool member = now.members & members_bit(&server->env),
-			   alive = now.alive >> now.primary & 1;
-		if (now.primary == server->env.server || (member && !alive))
-			take_over(server, &now);
-		else if (!member && alive &&
-			 (!server->under_way || has_bug(&server->params, joins_busy)))
-			join(server); /* a request to the former primary would store after it */
-		kv_nap_to(&nap, MOST_NAP_NS);
+		nap = KV_NAP_NS;
+		server->applying = server->applies && !server->busy;
+		if (server->applying)
+			apply_next(server);
+		server->applying = false;
 	}
 }
 
@@ -362,7 +580,7 @@ int mojim_serve(const struct tm_env *env)
 {
 	struct server *server = calloc(1, sizeof(*server));
 	struct tm_params more;
-	const struct tm_env with = members_env_served(env, 2, &more);
+	const struct tm_env with = members_env_served(env, env->servers, &more);
 	int rc;
 
 	if (!server)
@@ -390,6 +608,8 @@ int mojim_serve(const struct tm_env *env)
 		members_leave(env); /* first: it takes over from nobody before it has joined */
 	rc = rt_spawn("keeper", keeper, server);
 	if (!rc)
-		members_wait_both(env, &server->serves);
+		rc = rt_spawn("applier", applier, server);
+	if (!rc)
+		members_wait_all(env, &server->serves);
 	return rc;
 }

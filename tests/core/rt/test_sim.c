@@ -381,7 +381,7 @@ static void client_config_note(void *arg)
 TEST(cut_off_from_the_service)
 {
 	begin(NULL);
-	sim_set_servers(sim, 2);
+	sim_set_servers(sim, 2, 0);
 	ck_assert_int_eq(sim_spawn(sim, server_host(1), NULL, config_note, NULL), 0);
 	ck_assert_int_eq(sim_spawn(sim, 1, NULL, client_config_note, NULL), 0);
 	ends(SIM_IDLE, "epoch 1@2000 epoch 1@24000 epoch 2@70000 ");
