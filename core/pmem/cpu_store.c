@@ -156,8 +156,8 @@ static __attribute__((noinline)) void commit_store(struct pmem *pm)
 static __attribute__((noinline)) void choose_wait(struct pmem *pm, struct pending_store *store)
 {
 	struct actor *actor = sim_actor(pm->sim);
-	store->waits = store_buffers_in_use(pm->buffers);
-	if (!actor || sim_plain(pm->sim))
+	store->waits = !pm->htm_commits && store_buffers_in_use(pm->buffers);
+	if (!actor || pm->htm_commits || sim_plain(pm->sim))
 		return;
 	struct choice_point at = {.kind = CHOICE_BUFFER,
 				  .who = actor,
@@ -351,7 +351,7 @@ size_t pmem_nth_word(const struct pmem *pm, uint64_t off, size_t len, size_t i, 
 /* Others may run between one word and the next. */
 static void next_word(struct pmem *pm, bool first)
 {
-	if (!first && sim_picks(pm->sim) && sim_task(pm->sim) >= 0)
+	if (!first && !pm->htm_commits && sim_picks(pm->sim) && sim_task(pm->sim) >= 0)
 		sim_turn(pm->sim);
 	sim_step(pm->sim, STEP_STORE, STORE_NS);
 	pmem_commit_pending(pm);

@@ -213,6 +213,8 @@ void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks)
 	if (pm->buffers)
 		store_buffers_lose(pm->buffers, tasks);
 	pm->failures++;
+	if (pm->htms)
+		htm_host_fails(pm, off, len);
 	for (uint32_t i = 0; i < pm->nts;) {
 		if (tasks >> (pm->nt[i].late.cpu - 1) & 1)
 			pm->nt[i] = pm->nt[--pm->nts];

@@ -11,6 +11,7 @@
  *	cpu_flush.c	the CPU's flushes and fences, and what leaves a store buffer
  *	nt_store.c	non-temporal stores with buffers of their own
  *	nic_write.c	data that the NIC writes
+ *	htm.c		regions of hardware transactional memory
  *	course.c	what a machine did, done again without its program
  *	images.c	which crash images there are
  *	pmem_snapshot.c	a machine at one moment, to go on from there again
@@ -22,6 +23,7 @@
 #include "core/pmem/domain.h"
 #include "core/pmem/store_buffer.h"
 #include "core/rt/arena.h"
+#include "core/rt/htm.h"
 
 #define MACHINES      4
 #define ACCESS_BUDGET 100000000u /* accesses to DRAM after which a task is in an endless loop */
@@ -85,6 +87,13 @@ struct late_bytes {
 	uint64_t bytes;
 };
 
+/* A server's region. */
+struct htm {
+	bool open, aborted;
+	int task;
+	uint32_t lines, line[RT_HTM_LINES];
+};
+
 struct pmem {
 	struct pmem_window window;
 	struct pmem_stack *stack;
@@ -129,7 +138,10 @@ struct pmem {
 	uint32_t dram_left; /* with one: as window.accesses_left without */
 	const struct tm_region *region;
 	unsigned regions;
-	struct pmem_course *course;	 /* where it is noted what is done; NULL: nowhere */
+	struct pmem_course *course; /* where it is noted what is done; NULL: nowhere */
+	struct htm htm[SIM_SERVERS];
+	unsigned htms;			 /* that are open */
+	bool htm_commits;		 /* the running task is at the stores of its region */
 	bool notes_touched, notes_again; /* [1]: from pmem_note_touched_again() on */
 	struct touch_list {		 /* lines, in the order of their first touch */
 		struct pmem_touch *touch;
@@ -148,6 +160,12 @@ struct pmem_stack {
 	uint32_t history_room;
 	struct pmem pm[MACHINES];
 };
+
+/* --- htm.c --- */
+
+/* While a region is open: somebody reads or writes there. */
+void htm_touched(struct pmem *pm, uint32_t first, uint32_t last, bool write);
+void htm_host_fails(struct pmem *pm, uint64_t off, uint64_t len);
 
 /* --- line.c --- */
 
@@ -316,6 +334,8 @@ static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
 		lines_settle(pm, first, last);
 	if (pm->before && (first != last || !line_bit(pm->decided, first)))
 		lines_decide(pm, first, last);
+	if (pm->htms)
+		htm_touched(pm, first, last, write);
 	for (uint32_t l = first; write && l <= last; l++)
 		if (pm->line[l].saved != pm->run)
 			line_save(pm, l);

@@ -80,7 +80,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->ready_first = sim->ready_len = 0;
 	sim->delays = 0;
 	sim->quiescent_at = 0;
-	sim->stopping = sim->anywhere = false;
+	sim->stopping = sim->anywhere = sim->alone = false;
 	sim->servers = sim->losses = 1;
 	sim->readmitted = 0;
 	sim->reaches = NULL;
@@ -251,6 +251,12 @@ void sim_set_observer(struct sim *sim, void (*crash_point)(void *, const struct 
 {
 	sim->observer = crash_point;
 	sim->observer_arg = arg;
+}
+
+void sim_set_alone(struct sim *sim, bool on)
+{
+	assert(sim->running && sim->alone != on);
+	sim->alone = on;
 }
 
 void sim_set_anywhere(struct sim *sim, bool on)

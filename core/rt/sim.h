@@ -268,6 +268,9 @@ void sim_set_at_rest(struct sim *sim, void (*at_rest)(void *arg), void *arg);
 bool sim_has_snapshot(const struct sim *sim);
 void sim_snapshot(struct sim *sim, struct snapshot *s);
 void sim_resume(struct sim *sim, struct snapshot *s, struct source *source);
+/* From now on nothing happens but what the running task does, until it says so: its steps are no
+ * points at which another runs, or the power fails. */
+void sim_set_alone(struct sim *sim, bool on);
 /* Tests: the power can also fail at each step and after each event (CRASH_ANYWHERE). Off after a
  * reset. */
 void sim_set_anywhere(struct sim *sim, bool on);

@@ -44,6 +44,8 @@ bool sim_power_fails(struct sim *sim, const struct choice_point *at)
 	if (sim->stopping && sim->end == SIM_POWER)
 		return true;
 	sim_commit_pending(sim);
+	if (sim->alone)
+		return false;
 	if (sim_choose(sim, at, 2)) {
 		if (sim->running)
 			sim_abandon(sim, SIM_POWER);

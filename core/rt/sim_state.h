@@ -116,7 +116,7 @@ struct sim {
 	struct delayed delayed[SIM_DELAYS];
 	unsigned delays;
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
-	bool stopping, anywhere;
+	bool stopping, anywhere, alone;
 	unsigned servers, losses;
 	struct one_server {
 		bool down;     /* its process has died, and the next one has not begun */

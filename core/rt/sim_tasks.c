@@ -575,6 +575,8 @@ static void hold_repeating(struct sim *sim)
 static __attribute__((noinline)) void step_slowly(struct sim *sim, enum step_kind kind,
 						  uint32_t nth, bool look)
 {
+	if (sim->alone)
+		return;
 	if (sim->stopping || sim->anywhere || sim_event_due(sim))
 		run_due(sim);
 	if (!answered_plainly(sim->source, CHOICE_STEP))

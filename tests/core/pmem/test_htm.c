@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regions of hardware transactional memory: what aborts them, and that what they store is one step.
+ */
+#include "core/rt/htm.h"
+#include "core/pmem/crash.h"
+#include "core/pmem/hooks.h"
+#include "tests/core/pmem/hooks_and_hardware.h"
+
+#define POOL  ((RT_HTM_LINES + 4) * LINE)
+#define READ  0		 /* a place that the region reads, */
+#define WRITE LINE	 /* writes, */
+#define OTHER (2 * LINE) /* and does not name */
+#define IN_NS 1000	 /* when it is under way */
+
+static struct {
+	struct sim *sim;
+	struct pmem_stack *stack;
+	struct pmem *pm;
+	uint64_t at;  /* where somebody else is */
+	size_t named; /* bytes */
+	bool committed, again;
+	char seen[16]; /* by the NIC, of the two places that are stored to */
+} t;
+
+static void setup(void)
+{
+	memset(&t, 0, sizeof(t));
+	t.sim = sim_new();
+	t.stack = pmem_stack_new(1, POOL);
+	ck_assert(t.sim && t.stack);
+	pmem_load(t.stack, NULL, POOL);
+	t.pm = pmem_machine(t.stack, 0);
+}
+
+static void teardown(void)
+{
+	pmem_end(t.pm);
+	pmem_stack_free(t.stack);
+	sim_free(t.sim);
+}
+
+static uint64_t *word(uint64_t off)
+{
+	return (uint64_t *)(pmem_base(t.pm) + off);
+}
+
+static void store(uint64_t off, uint64_t value)
+{
+	pmem_cpu_copy(t.pm, off, &value, 0, sizeof(value), 0);
+}
+
+static void look(struct sim *sim, void *arg)
+{
+	uint64_t first, second;
+	pmem_nic_read(t.pm, WRITE, &first, sizeof(first));
+	pmem_nic_read(t.pm, OTHER, &second, sizeof(second));
+	sprintf(t.seen + strlen(t.seen), " %d%d", (int)first, (int)second);
+}
+
+static bool try_region(void)
+{
+	uint64_t read;
+	rt_htm_begin();
+	rt_htm_touches(word(READ), t.named);
+	rt_htm_touches(word(WRITE), sizeof(read));
+	pmem_cpu_read(t.pm, READ, &read, sizeof(read));
+	rt_sleep(2 * IN_NS);
+	if (!rt_htm_commits())
+		return false;
+	sim_at(t.sim, 1, look, NULL); /* due before the second store */
+	store(WRITE, 1);
+	store(OTHER, 1);
+	rt_htm_end();
+	return true;
+}
+
+static void region(void *arg)
+{
+	t.committed = try_region();
+	t.again = t.committed || try_region();
+}
+
+/* --- somebody else --- */
+
+static void nobody(void *arg)
+{
+}
+
+static void nic_reads(struct sim *sim, void *arg)
+{
+	uint64_t value;
+	pmem_nic_read(t.pm, t.at, &value, sizeof(value));
+}
+
+static void nic_writes(struct sim *sim, void *arg)
+{
+	const struct nic_where from = {.message = 1};
+	const uint64_t value = 7;
+	pmem_nic_land(t.pm, t.at, &value, sizeof(value), &from);
+}
+
+static void reads(void *arg)
+{
+	sim_at(t.sim, IN_NS, nic_reads, NULL);
+}
+
+static void writes(void *arg)
+{
+	sim_at(t.sim, IN_NS, nic_writes, NULL);
+}
+
+static void writes_late(void *arg)
+{
+	sim_at(t.sim, 9 * IN_NS, nic_writes, NULL);
+}
+
+static void cpu_reads(void *arg)
+{
+	uint64_t value;
+	rt_sleep(IN_NS);
+	pmem_cpu_read(t.pm, t.at, &value, sizeof(value));
+}
+
+static void cpu_writes(void *arg)
+{
+	rt_sleep(IN_NS);
+	store(t.at, 7);
+}
+
+static void second_region(void *arg)
+{
+	rt_sleep(IN_NS);
+	rt_htm_begin();
+	rt_htm_touches(word(t.at), 8);
+	rt_htm_abort();
+}
+
+static const struct {
+	const char *what;
+	void (*other)(void *arg);
+	uint64_t at;
+	size_t named;
+	const char *hardware;
+	bool commits, second;
+} rows[] = {
+	{"nobody is there", nobody, 0, 8, "", true, true},
+	{"the NIC reads what is read", reads, READ, 8, "", false, true},
+	{"the NIC reads what is written", reads, WRITE, 8, "", false, true},
+	{"the NIC writes what is read", writes, READ, 8, "", false, true},
+	{"the NIC writes what is written", writes, WRITE + 8, 8, "", false, true},
+	{"... when the region has ended", writes_late, WRITE + 8, 8, "", true, true},
+	{"the NIC is elsewhere", writes, OTHER + 8, 8, "", true, true},
+	{"another task reads", cpu_reads, WRITE, 8, "", true, true},
+	{"another task stores", cpu_writes, READ, 8, "", false, true},
+	{"another task stores elsewhere", cpu_writes, OTHER + 8, 8, "", true, true},
+	{"another task has a region", second_region, OTHER, 8, "", false, true},
+	{"as many lines as there is room for", nobody, 0, (RT_HTM_LINES - 1) * LINE, "", true,
+	 true},
+	{"more", nobody, 0, RT_HTM_LINES *LINE, "", false, false},
+	{"a store buffer", nobody, 0, 8, "store_buffer=4", true, true},
+	{"copies word by word", nobody, 0, 8, "copy_order=backward", true, true},
+};
+
+/* Nothing of a region that was aborted is there, and all at once of one that was not. */
+TESTS(aborts, ROWS_OF(rows))
+{
+	const struct hardware hw = hardware(rows[_i].hardware);
+	t.at = rows[_i].at;
+	t.named = rows[_i].named;
+	sim_reset(t.sim, NULL);
+	pmem_begin(t.pm, t.sim, &hw);
+	sim_spawn(t.sim, HOST_SERVER, "region", region, NULL);
+	sim_spawn(t.sim, HOST_SERVER, "other", rows[_i].other, NULL);
+	ck_assert_int_eq(sim_run(t.sim), SIM_IDLE);
+	ck_assert_msg(t.committed == rows[_i].commits, "%s", rows[_i].what);
+	ck_assert_msg(t.again == rows[_i].second, "%s", rows[_i].what);
+	ck_assert_str_eq(t.seen, t.again ? " 11" : "");
+	ck_assert_uint_eq(*word(OTHER), t.again);
+}
+
+/* --- the power --- */
+
+struct failing_source {
+	struct source source;
+	unsigned asked, fails; /* how often, and at which time it fails; 0: never */
+};
+
+static unsigned answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct failing_source *me = (struct failing_source *)source;
+	return at->kind == CHOICE_CRASH && ++me->asked == me->fails;
+}
+
+/* It fails before all of a region's stores, or after all, wherever it may. */
+TEST(power_fails_around)
+{
+	struct failing_source source = {.source.answer = answer};
+	unsigned before = 0, after = 0;
+	t.named = 8;
+	for (enum sim_end end = SIM_POWER; end == SIM_POWER; source.asked = 0) {
+		const struct hardware hw = hardware("domain=wsp");
+		source.fails++;
+		sim_reset(t.sim, &source.source);
+		sim_set_anywhere(t.sim, true);
+		pmem_begin(t.pm, t.sim, &hw);
+		sim_spawn(t.sim, HOST_SERVER, "region", region, NULL);
+		end = sim_run(t.sim);
+		ck_assert_uint_eq(*word(WRITE), *word(OTHER));
+		before += !*word(WRITE);
+		after += *word(WRITE) == 1;
+		if (end == SIM_POWER)
+			pmem_end(t.pm);
+	}
+	ck_assert_uint_ge(before, 2);
+	ck_assert_uint_ge(after, 1);
+}
+
+RUN_TESTS(setup, teardown)
