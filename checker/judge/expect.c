@@ -9,7 +9,7 @@
 #include "checker/judge/rows.h"
 #include "core/hardware/hardware.h"
 
-#define MAX_ROWS     512
+#define MAX_ROWS     640
 #define MAX_CANARIES 64
 
 static struct expectation row[MAX_ROWS];

@@ -16,9 +16,8 @@
  *		rt_htm_end();
  *	}
  *
- * Outside of the simulation each region is aborted: who uses them has another way
- *(core/stores/drtm). The stores come last here, so nothing is to be taken back. Nothing can be
- *flushed in a region.
+ * The stores come last here, so nothing is to be taken back. Nothing can be flushed in a region.
+ * Outside of the simulation each region is aborted, so its user needs another way.
  */
 #include <stdbool.h>
 #include <stddef.h>

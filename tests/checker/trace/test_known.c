@@ -154,7 +154,8 @@ TEST(each_variant_is_compared)
 	for (unsigned i = 0; stores[i]; i++)
 		for (const struct tm_variant *v = stores[i]->variants; v && v->name; v++) {
 			struct known known;
-			if (v->breaks)
+			/* A store without the file is not compared. */
+			if (v->breaks || !known_rows(stores[i], "default", "default", &known))
 				continue;
 			ck_assert_msg(known_rows(stores[i], v->name, "default", &known),
 				      "%s/causes.txt does not name the variant %s", stores[i]->name,
