@@ -24,9 +24,9 @@ static int check_bounds(struct arguments *a)
 	if (o->doublecheck)
 		return fail(EXIT_USAGE,
 			    "--doublecheck compares random schedules; expected no --exhaustive");
-	if (o->preemptions + o->faults > SYSTEMATIC_DEPTH)
+	if (o->preemptions + o->faults > SYSTEMATIC_BOUND)
 		return fail(EXIT_USAGE, "--preemptions and --faults: expected at most %d together",
-			    SYSTEMATIC_DEPTH);
+			    SYSTEMATIC_BOUND);
 	const uint64_t runs = o->runs, states = o->states;
 	campaign_search_all(o);
 	if (a->runs_given)

@@ -386,11 +386,12 @@ static const struct option_row rows[] = {
 	 "are given",
 	 ARGUMENT(options.exhaustive)},
 	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
-	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_DEPTH, preemptions_given)},
+	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_BOUND, preemptions_given)},
 	{"faults", "N",
-	 "packets lost or duplicated, clients dead, calls failed in one run (=; where no workload "
+	 "packets lost or duplicated, clients dead, servers failing alone, calls failed in one run "
+	 "(=; where no workload "
 	 "is named, 1 with two writers)",
-	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_DEPTH, faults_given)},
+	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_BOUND, faults_given)},
 	{.help = "what is accepted"},
 	{"baseline", "FILE",
 	 "breaks that are accepted for now, each for its causes (docs/ci.md); all else that is not "

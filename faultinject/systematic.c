@@ -130,7 +130,7 @@ static void note(struct systematic_source *s, const struct log_touch *t)
 {
 	bool any;
 	uint32_t delayed = s->taken.n ? sim_delayed(sim_current(), &any) : 0;
-	if (!s->log && !delayed && s->taken.n == s->list->n) {
+	if ((!s->log || s->log->lines_only) && !delayed && s->taken.n == s->list->n) {
 		s->source.touched = NULL; /* all windows are closed */
 		return;
 	}
@@ -138,7 +138,7 @@ static void note(struct systematic_source *s, const struct log_touch *t)
 		if (delayed >> i & 1 && s->window[i])
 			footprint_add(s->window[i], t);
 	struct run_log *log = s->log;
-	if (!log || s->taken.n < s->list->n)
+	if (!log || log->lines_only || s->taken.n < s->list->n)
 		return;
 	ROOM_FOR_ONE(s, log->touch, log->touches, log->touch_room);
 	assert(s->failed || log->touches < log->touch_room);
@@ -184,6 +184,8 @@ static void log_point(struct systematic_source *s, const struct choice_point *at
 	while (p->before >= 0 && log->point[p->before].chain != p->chain)
 		p->before--;
 	p->touches = log->touches;
+	p->now = sim_now(sim_current());
+	p->power = p->cut = 0;
 	sim_delayed(sim_current(), &p->delayed);
 }
 
@@ -198,7 +200,8 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 		return 0;
 	}
 	if (next == s->list->n) {
-		if (s->log && !choice_traits[at->kind].unsearched)
+		if (s->log && !choice_traits[at->kind].unsearched &&
+		    (!s->log->lines_only || at->kind == CHOICE_LINE))
 			log_point(s, at, n);
 		return 0;
 	}
@@ -225,7 +228,7 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
 	}
 	if (s->log)
 		s->log->points = s->log->touches = 0;
-	bool wanted = s->log;
+	bool wanted = s->log && !s->log->lines_only;
 	for (unsigned i = 0; i < SYSTEMATIC_DEPTH; i++)
 		wanted |= s->window[i] != NULL;
 	if (!wanted)

@@ -7,7 +7,8 @@
  */
 #include "faultinject/deviation.h"
 
-#define SYSTEMATIC_DEPTH 4 /* deviations of one run at most */
+#define SYSTEMATIC_BOUND 4 /* preemptions and faults of one run at most */
+#define SYSTEMATIC_DEPTH (SYSTEMATIC_BOUND + 8) /* with lines of servers that have lost power */
 
 /* What was touched, as a set. */
 #define FOOTPRINT_ROOM 4096
@@ -25,7 +26,7 @@ struct footprint {
 void footprint_clear(struct footprint *f);
 
 /* An access, in the order of the run. */
-#define TOUCH_POWER (TOUCH_DRAM_WRITE + 1) /* beside enum touch: the power could fail here */
+#define TOUCH_POWER (TOUCH_LEAVES + 1) /* beside enum touch: the power could fail here */
 struct log_touch {
 	const struct actor *who; /* a task; NULL: a NIC. Only to be compared */
 	uint8_t what;		 /* enum touch, or TOUCH_POWER */
@@ -39,13 +40,18 @@ struct log_point {
 	uint64_t chain;	  /* points of one chain follow each other, as steps of a task do */
 	int before;	  /* the chain's point before this one, -1: none */
 	uint32_t touches; /* of the log, that came before it */
+	uint64_t now;	  /* ns */
 	bool delayed;	  /* something was delayed and could have been let go here */
+	/* Servers, as bits, for which this is the last step before something that others learn of
+	 * them, or that their images lose; and for which it may matter whether they are cut off. */
+	uint8_t power, cut;
 };
 
 struct run_log {
 	struct log_point *point;
 	struct log_touch *touch;
 	unsigned points, point_room, touches, touch_room;
+	bool lines_only; /* nothing else is wanted: points of CHOICE_LINE */
 };
 void run_log_free(struct run_log *log);
 

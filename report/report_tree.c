@@ -171,16 +171,25 @@ static json_t *bounds_json(const struct report *r)
 	json_t *workloads = json_array();
 	char hw[256];
 	hardware_print(&hardware_default, true, hw, sizeof(hw));
-	for (unsigned w = 0; w < c->workloads && c->options.exhaustive; w++)
+	bool several = false, faults = false;
+	for (unsigned i = 0; i < c->configs; i++)
+		several |= c->config[i].store->servers > 1;
+	for (unsigned w = 0; w < c->workloads && c->options.exhaustive; w++) {
+		faults |= campaign_faults(c, w) > 0;
 		json_array_append_new(workloads,
 				      json_pack("{s:s, s:i}", "name", c->workload[w].name, "faults",
 						(int)campaign_faults(c, w)));
-	return json_pack("{s:s, s:o, s:i, s:i, s:I, s:I, s:b, s:i, s:b}", "hardware", hw, "of",
-			 workloads, "workloads", (int)c->workloads, "traces", (int)r->traces,
-			 "runs", (json_int_t)c->options.runs, "states",
-			 (json_int_t)c->options.states, "all_runs", c->options.exhaustive,
-			 "preemptions", (int)c->options.preemptions, "baseline",
-			 r->baseline != NULL);
+	}
+	json_t *bounds =
+		json_pack("{s:s, s:o, s:i, s:i, s:I, s:I, s:b, s:i, s:b}", "hardware", hw, "of",
+			  workloads, "workloads", (int)c->workloads, "traces", (int)r->traces,
+			  "runs", (json_int_t)c->options.runs, "states",
+			  (json_int_t)c->options.states, "all_runs", c->options.exhaustive,
+			  "preemptions", (int)c->options.preemptions, "baseline",
+			  r->baseline != NULL);
+	if (several && c->options.exhaustive)
+		json_object_set_new(bounds, faults ? "servers_fail" : "servers_stay", json_true());
+	return bounds;
 }
 
 json_t *report_tree(const struct report *r)

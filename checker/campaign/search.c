@@ -23,6 +23,8 @@
  * Never left out are: a post, taking a completion, and the beginning of an operation;
  * packets; drains; orders; and faults, which delay nothing.
  *
+ * Of several servers one fails at its own places only: docs/model.md argues why that is enough.
+ *
  * faultinject/systematic.c decides what depends on what. The reduction looks at order, not at
  * nanoseconds: store code that reads the clock may see other times in the two runs.
  */
@@ -32,7 +34,7 @@
 #include <string.h>
 
 const struct search_limits search_default = {
-	.preemptions = 2, .runs = UINT64_MAX, .depends = footprint_depends};
+	.preemptions = 2, .runs = UINT64_MAX, .depends = footprint_depends, .places = PLACES_ALL};
 
 static void try_all(struct search *s, unsigned preemptions, unsigned faults);
 
@@ -60,23 +62,38 @@ static void find_mark(struct search *s, const struct log_point *p)
 	}
 }
 
-/* Run the list. Its log is level[list.n].log, if it is asked for. */
-static void run_list(struct search *s, bool log)
+/* Of several servers one has lost its power. */
+static bool one_failed(const struct search *s)
+{
+	for (unsigned i = 0; i < s->list.n; i++) {
+		const unsigned k = choice_delay(s->list.d[i].kind, s->list.d[i].answer);
+		if (k >= DEATH_ONE && !server_is_cut(death_event(k)))
+			return true;
+	}
+	return false;
+}
+
+/* Run the list. Its log is level[list.n].log, if it is asked for; `leaf`: but for lines that a
+ * server has lost nothing more deviates. */
+static void run_list(struct search *s, bool log, bool leaf)
 {
 	struct explorer *ex = s->ex;
 	struct search_level *level = &s->level[s->list.n];
 	assert(s->list.n <= SYSTEMATIC_DEPTH);
 	s->source.log = log ? &level->log : NULL;
+	level->log.lines_only = leaf;
 	systematic_start(&s->source, &s->list);
 	if (level->from)
 		systematic_go_on(&s->source, level->taken);
 	marks_clear(&level->marks);
 	level->emptied = explore_emptied(ex);
 	ex->marks = log && ex->prefix ? &level->marks : NULL;
+	ex->mark_once = leaf; /* a fork right after the failure is enough */
 	ex->position = &s->source.logged;
 	int error = explore_run_from(ex, level->from, &s->source.source, &s->source.taken);
 	s->error = s->error ? s->error : error;
 	ex->marks = NULL;
+	ex->mark_once = false;
 	assert(s->source.taken.n <= s->list.n); /* the list is all that deviates */
 	/* Each of them was met before, and nothing that comes before it is different now; but a
 	 * run ends early where the budget does. */
@@ -207,17 +224,114 @@ static void try_faults(struct search *s, const struct run_log *log, unsigned pre
 	}
 }
 
+/* --- one of several servers --- */
+
+/* What others learn of a server, or its images lose; no bit: nothing. Which server: *server. */
+static unsigned place_of(const struct search *s, const struct log_touch *t, unsigned *server)
+{
+	const struct world *w = &s->ex->worlds.world[0];
+	const bool config = t->where == (uintptr_t)sim_config(w->sim);
+	if (t->what == TOUCH_COMMIT) {
+		*server = (unsigned)(t->where / w->setup->slice);
+		return PLACE_SHRINKS;
+	}
+	if (t->what == TOUCH_LEAVES) {
+		*server = host_server(leaving_host(t->where));
+		return PLACE_LEAVES;
+	}
+	if (!config || !t->who || t->who->name[0] != 's')
+		return 0;
+	*server = (unsigned)(t->who->name[1] - '1');
+	return t->what == TOUCH_DRAM_WRITE ? PLACE_CONFIG : PLACE_ASKS;
+}
+
+/* Which steps of the log are the last before something of a server's. */
+static void find_places(struct search *s, struct run_log *log)
+{
+	struct log_point *at = NULL; /* the last step before the touch */
+	unsigned i = 0;
+	for (unsigned t = 0; t < log->touches; t++) {
+		unsigned server = 0;
+		const unsigned place = place_of(s, &log->touch[t], &server);
+		for (; i < log->points && log->point[i].touches <= t; i++)
+			at = log->point[i].d.kind == CHOICE_STEP ? &log->point[i] : at;
+		struct log_point *last = at;
+		/* What waits for the port leaves later. */
+		for (unsigned k = i; place & PLACE_LEAVES && k < log->points &&
+				     log->point[k].now < leaving_ns(log->touch[t].where);
+		     k++)
+			last = log->point[k].d.kind == CHOICE_STEP ? &log->point[k] : last;
+		if (!last || !(place & s->limits.places))
+			continue;
+		assert(server < s->ex->setup->servers);
+		last->power |= (uint8_t)((place & ~PLACE_ASKS ? 1u : 0) << server);
+		last->cut |= (uint8_t)((place & ~PLACE_SHRINKS ? 1u : 0) << server);
+	}
+	for (; i < log->points; i++)
+		at = log->point[i].d.kind == CHOICE_STEP ? &log->point[i] : at;
+	if (at && s->limits.places & PLACE_END)
+		at->power = at->cut = UINT8_MAX;
+}
+
+/* Is the store asked for it (docs/model.md)? */
+static bool may_happen(const struct tm_store *store, enum server_event event)
+{
+	const unsigned lost = server_events[event].lasts_ns ? 0 : TM_BIT(TM_DURN);
+	const unsigned asked = lost | (server_is_cut(event) ? TM_BIT(TM_FENCE) : 0);
+	return (store->promises & asked) == asked;
+}
+
+static void try_servers(struct search *s, struct run_log *log, unsigned preemptions,
+			unsigned faults)
+{
+	const struct setup *setup = s->ex->setup;
+	assert(faults && setup->servers > 1);
+	find_places(s, log);
+	for (unsigned i = 0; i < log->points; i++) {
+		const struct log_point *p = &log->point[i];
+		const bool any = s->limits.places & PLACE_ANY;
+		for (unsigned e = 0; e < SERVER_EVENTS_END && p->d.kind == CHOICE_STEP; e++)
+			for (unsigned server = 0; server < setup->servers; server++)
+				if ((any || (server_is_cut(e) ? p->cut : p->power) >> server & 1) &&
+				    may_happen(setup->store, e))
+					go_down(s, p, choice_delay_answer(CHOICE_STEP,
+									  death_of(e, server)),
+						preemptions, faults - 1);
+	}
+}
+
+/* What a server finds on a line after its power failure, other than the newest version: that is no
+ * fault more. */
+static void try_lines(struct search *s, const struct run_log *log, unsigned preemptions,
+		      unsigned faults)
+{
+	for (unsigned i = 0; i < log->points; i++) {
+		const struct log_point *p = &log->point[i];
+		if (p->d.kind != CHOICE_LINE)
+			continue;
+		const bool room = s->list.n + preemptions + faults < SYSTEMATIC_DEPTH;
+		s->ex->counts.points_bounded += !room;
+		for (unsigned answer = 1; room && answer < p->d.n; answer++)
+			go_down(s, p, answer, preemptions, faults);
+	}
+}
+
 /* The list, and all that begins with it. */
 static void try_all(struct search *s, unsigned preemptions, unsigned faults)
 {
-	const struct run_log *log = &s->level[s->list.n].log;
-	run_list(s, preemptions || faults);
+	struct run_log *log = &s->level[s->list.n].log;
+	const bool leaf = !preemptions && !faults, lost = one_failed(s);
+	run_list(s, !leaf || lost, leaf);
 	if (preemptions) {
 		try_delays(s, log, preemptions, faults);
 		try_orders(s, log, preemptions, faults);
 	}
 	if (faults)
 		try_faults(s, log, preemptions, faults);
+	if (faults && s->ex->setup->servers > 1)
+		try_servers(s, log, preemptions, faults);
+	if (lost)
+		try_lines(s, log, preemptions, faults);
 }
 
 int search_run(struct search *s, struct explorer *ex, const struct search_limits *limits)
@@ -226,7 +340,7 @@ int search_run(struct search *s, struct explorer *ex, const struct search_limits
 	s->ex = ex;
 	s->limits = *limits;
 	s->complete = true;
-	if (limits->preemptions + limits->faults > SYSTEMATIC_DEPTH)
+	if (limits->preemptions + limits->faults > SYSTEMATIC_BOUND)
 		return -EINVAL;
 	for (unsigned i = 0; i <= SYSTEMATIC_DEPTH; i++)
 		footprint_clear(&s->level[i].others);

@@ -9,9 +9,17 @@
 #include "faultinject/systematic.h"
 
 struct search_limits {
-	unsigned preemptions, faults; /* together at most SYSTEMATIC_DEPTH */
+	unsigned preemptions, faults; /* together at most SYSTEMATIC_BOUND */
 	uint64_t runs;		      /* stop after so many */
 	bool whole;		      /* tests: no reduction */
+	unsigned places;	      /* where one of several servers fails: */
+#define PLACE_SHRINKS 1u	      /* before its images get fewer */
+#define PLACE_LEAVES  2u	      /* before a packet leaves it */
+#define PLACE_CONFIG  4u	      /* before it changes the configuration */
+#define PLACE_ASKS    8u	      /* before it asks for it: it may be cut off */
+#define PLACE_END     16u	      /* at the last step */
+#define PLACES_ALL    31u
+#define PLACE_ANY     32u /* tests: at each step */
 	/* Does the order matter? Tests put other answers in its place. */
 	bool (*depends)(const struct footprint *others, const struct log_touch *touch);
 };

@@ -734,7 +734,8 @@ void explore_lower_bound(struct explorer *ex)
 static void mark_run(void *arg)
 {
 	struct explorer *ex = arg;
-	if (*ex->position == NO_POSITION || !world_has_checkpoint(&ex->worlds))
+	if (*ex->position == NO_POSITION || !world_has_checkpoint(&ex->worlds) ||
+	    (ex->mark_once && ex->marks->n))
 		return;
 	struct mark *mark = marks_next(ex->marks, *ex->position);
 	if (!mark)
@@ -1065,7 +1066,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	ex->own = own ? own_judge_new(setup) : NULL;
 	bool tree = limits->tree_bytes && !limits->no_tree && !limits->eager && !limits->anywhere;
 	/* Two seeded bugs do something to the source where a run begins. */
-	bool resume = tree && setup->servers == 1 && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
+	bool resume = tree && !CHECKER_MUTANT(setup, PLAIN_ONLY) &&
 		      !CHECKER_MUTANT(setup, TASKS_NEVER_HELD);
 	ex->prefix = resume ? prefix_new(limits->tree_bytes / PREFIX_SHARE) : NULL;
 	ex->record.at = RECORD_AFTER;

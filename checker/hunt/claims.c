@@ -112,7 +112,7 @@ static bool own_switch(struct claim_case *test, const char *knob)
 	if (sscanf(knob, "search=%1u%n+%1u%n", &test->preemptions, &end, &test->faults, &end) < 1 ||
 	    knob[end])
 		return false;
-	test->search = test->preemptions + test->faults <= SYSTEMATIC_DEPTH;
+	test->search = test->preemptions + test->faults <= SYSTEMATIC_BOUND;
 	return test->search;
 }
 

@@ -308,7 +308,7 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 	c->faults = calloc(SMALLEST + c->configs * SMALLEST_CALLS, sizeof(*c->faults));
 	int error = c->faults ? 0 : -ENOMEM;
 	for (unsigned i = 0; i < SMALLEST && !error; i++) {
-		bool room = c->options.preemptions + smallest[i].faults <= SYSTEMATIC_DEPTH;
+		bool room = c->options.preemptions + smallest[i].faults <= SYSTEMATIC_BOUND;
 		const char *expected;
 		struct workload w;
 		error = workload_named(smallest[i].name, &w, &expected);

@@ -79,6 +79,9 @@ void history_exchange(struct history *h, struct snapshot *s)
 	SNAPSHOT_EXCHANGE(s, h->answers);
 	SNAPSHOT_EXCHANGE(s, h->clock);
 	SNAPSHOT_EXCHANGE(s, h->epoch);
+	SNAPSHOT_EXCHANGE(s, h->failed_at);
+	SNAPSHOT_EXCHANGE(s, h->lost_at);
+	SNAPSHOT_EXCHANGE(s, h->readmitted);
 	SNAPSHOT_EXCHANGE(s, h->hash);
 	SNAPSHOT_EXCHANGE(s, h->ack_visible);
 	snapshot_exchange(s, h->op, h->ops * sizeof(*h->op));

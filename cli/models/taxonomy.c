@@ -71,7 +71,7 @@ static const struct option_row rows[] = {
 	 OPTION_CALL(take_knob)},
 	{"workload", "NAME", "what the clients do (=)", ASKED(workload)},
 	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
-	 ASKED(request.options.preemptions), 0, SYSTEMATIC_DEPTH},
+	 ASKED(request.options.preemptions), 0, SYSTEMATIC_BOUND},
 	{"states", "N", "crash states of each cell at most (=)", ASKED(request.options.states), 1,
 	 UINT64_MAX / 2},
 	OPTION_JOBS(struct asked, leave_off.how.jobs),

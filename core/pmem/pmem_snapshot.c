@@ -39,6 +39,19 @@ static void take_lines(struct pmem *pm, uint32_t lines, struct snapshot *s)
 	}
 }
 
+/* Which of the dirty lines their host has lost. */
+static void exchange_lost(struct pmem *pm, struct snapshot *s)
+{
+	SNAPSHOT_EXCHANGE(s, pm->failures);
+	SNAPSHOT_EXCHANGE(s, pm->losts);
+	for (uint32_t i = 0; i < pm->dirties && pm->losts; i++) {
+		const uint32_t l = pm->dirty[i];
+		bool lost = line_bit(pm->lost, l);
+		SNAPSHOT_EXCHANGE(s, lost);
+		pm->lost[l / 64] = (pm->lost[l / 64] & ~(1ull << l % 64)) | (uint64_t)lost << l % 64;
+	}
+}
+
 /* Exchange what changes within a run, but for the lines. Each array has room, as it held as many
  * before. */
 static void exchange(struct pmem *pm, struct snapshot *s)
@@ -54,6 +67,7 @@ static void exchange(struct pmem *pm, struct snapshot *s)
 	snapshot_exchange(s, pm->version, pm->versions * sizeof(*pm->version));
 	SNAPSHOT_EXCHANGE(s, pm->dirties);
 	snapshot_exchange(s, pm->dirty, pm->dirties * sizeof(*pm->dirty));
+	exchange_lost(pm, s);
 	SNAPSHOT_EXCHANGE(s, pm->arrivals);
 	snapshot_exchange(s, pm->arrival, pm->arrivals * sizeof(*pm->arrival));
 	SNAPSHOT_EXCHANGE(s, pm->lates);

@@ -15,8 +15,23 @@ enum touch {
 			 visible yet */
 	TOUCH_SHOW,   /* they become visible: images stay as they are */
 	TOUCH_DRAM_READ,
-	TOUCH_DRAM_WRITE
+	TOUCH_DRAM_WRITE,
+	TOUCH_LEAVES /* no memory: a packet of a server, of a store that has several. As
+		      * leaving_touch() says */
 };
+/* When a packet has left which host. */
+static inline uint64_t leaving_touch(uint64_t at_ns, unsigned host)
+{
+	return at_ns << 5 | host;
+}
+static inline uint64_t leaving_ns(uint64_t where)
+{
+	return where >> 5;
+}
+static inline unsigned leaving_host(uint64_t where)
+{
+	return where & 31;
+}
 
 /*
  * A scheduler decides what comes next where no clock does (sim_set_scheduler()): anything that

@@ -296,6 +296,9 @@ uint32_t sim_readmitted(const struct sim *sim);
 void sim_set_reaches(struct sim *sim,
 		     void (*reaches)(void *arg, struct op_label op, unsigned server), void *arg);
 void sim_reaches(struct sim *sim, struct op_label op, unsigned from, unsigned to);
+/* A packet of this host has left it at the given time; the source is told where there are several
+ * servers. */
+void sim_leaves(struct sim *sim, unsigned host, uint64_t at_ns);
 void sim_set_alive(struct sim *sim, unsigned server, bool alive);
 /* The service and a server do not hear each other, or do again: rt_config_get() and so on. */
 void sim_set_cut(struct sim *sim, unsigned server, bool cut);

@@ -467,8 +467,15 @@ void sim_reaches(struct sim *sim, struct op_label op, unsigned from, unsigned to
 		sim->reaches(sim->reaches_arg, op, host_server(to));
 }
 
+void sim_leaves(struct sim *sim, unsigned host, uint64_t at_ns)
+{
+	if (sim->servers > 1 && host_serves(host))
+		sim_touch(sim, TOUCH_LEAVES, leaving_touch(at_ns, host), 0);
+}
+
 void sim_set_config(struct sim *sim, const struct rt_config *config)
 {
+	sim_touch(sim, TOUCH_DRAM_WRITE, (uintptr_t)&sim->config, sizeof(sim->config));
 	sim->readmitted |= config->members & ~sim->config.members;
 	for (unsigned i = 0; i < sim->servers && config->epoch != sim->config.epoch; i++)
 		sim->server[i].failed &= !(config->members >> i & 1) || sim->server[i].down;

@@ -98,6 +98,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	uint64_t chain = chain_name(pkt->name.who->name_hash, opcode_is[pkt->opcode] & IS_RESPONSE
 								      ? CHAIN_RESPONSES
 								      : CHAIN_REQUESTS);
+	sim_leaves(sim, from, pkt->left);
 	unsigned answer = sim_plain(sim) ? PACKET_DELIVER : ask(sim, pkt);
 	if (sim_tracing(sim)) {
 		const struct traced about = {.kind = TRACED_PACKET,

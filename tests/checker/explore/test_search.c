@@ -410,6 +410,46 @@ TESTS(greed_is_caught, (int)(sizeof(greedy) / sizeof(greedy[0])))
 	free_bench(whole);
 }
 
+/* --- where one of several servers fails --- */
+
+static const struct {
+	const char *store, *workload, *knobs;
+	unsigned left_out; /* a place, and what is found all the same is less */
+} alone[] = {
+	{"mojim", "w", "", 0},
+	{"mojim", "w-r", "", 0},
+	{"mojim", "wr", "ddio=off", 0},
+	{"mojim", "w", "domain=mhp", 0},
+	{"hydradb_pair", "w", "", 0},
+	{"octopus_tx", "w", "", 0},
+	{"mojim", "w", "", PLACE_SHRINKS},
+	{"mojim", "w", "", PLACE_LEAVES},
+	{"mojim", "w", "", PLACE_CONFIG},
+	{"mojim", "w", "", PLACE_ASKS},
+	{"mojim", "w", "", PLACE_END},
+};
+
+TESTS(servers_fail_at_their_places, (int)(sizeof(alone) / sizeof(alone[0])))
+{
+	struct searched *few = bench_new(alone[_i].store, alone[_i].workload, alone[_i].knobs);
+	struct searched *all = bench_new(alone[_i].store, alone[_i].workload, alone[_i].knobs);
+	struct search_limits limits = search_default;
+	limits.preemptions = 0;
+	limits.faults = 1;
+	limits.places &= ~alone[_i].left_out;
+	ck_assert_int_eq(search_run(&few->search, &few->ex, &limits), 0);
+	limits.places = PLACES_ALL | PLACE_ANY;
+	ck_assert_int_eq(search_run(&all->search, &all->ex, &limits), 0);
+	printf("%-28s %2u left out: %lu runs for %lu, %lu of %lu outcomes, %lu points %lu, %lu %lu states\n", few->name, alone[_i].left_out,
+	       few->ex.counts.runs, all->ex.counts.runs, outcomes_count(few->ex.outcomes),
+	       outcomes_count(all->ex.outcomes), points(few), points(all), few->ex.counts.states, all->ex.counts.states);
+	for (unsigned c = 0; c < TM_CONTRACTS; c++)
+		if (few->ex.failure[c].found != all->ex.failure[c].found)
+			printf("%s differs\n", contract_name(c));
+	free_bench(few);
+	free_bench(all);
+}
+
 /* --- what must be found --- */
 
 static const struct {
