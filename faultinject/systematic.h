@@ -7,7 +7,7 @@
  */
 #include "faultinject/deviation.h"
 
-#define SYSTEMATIC_BOUND 4 /* preemptions and faults of one run at most */
+#define SYSTEMATIC_BOUND 4			/* preemptions and faults of one run at most */
 #define SYSTEMATIC_DEPTH (SYSTEMATIC_BOUND + 8) /* with lines of servers that have lost power */
 
 /* What was touched, as a set. */

@@ -180,13 +180,12 @@ static json_t *bounds_json(const struct report *r)
 				      json_pack("{s:s, s:i}", "name", c->workload[w].name, "faults",
 						(int)campaign_faults(c, w)));
 	}
-	json_t *bounds =
-		json_pack("{s:s, s:o, s:i, s:i, s:I, s:I, s:b, s:i, s:b}", "hardware", hw, "of",
-			  workloads, "workloads", (int)c->workloads, "traces", (int)r->traces,
-			  "runs", (json_int_t)c->options.runs, "states",
-			  (json_int_t)c->options.states, "all_runs", c->options.exhaustive,
-			  "preemptions", (int)c->options.preemptions, "baseline",
-			  r->baseline != NULL);
+	json_t *bounds = json_pack("{s:s, s:o, s:i, s:i, s:I, s:I, s:b, s:i, s:b}", "hardware", hw,
+				   "of", workloads, "workloads", (int)c->workloads, "traces",
+				   (int)r->traces, "runs", (json_int_t)c->options.runs, "states",
+				   (json_int_t)c->options.states, "all_runs", c->options.exhaustive,
+				   "preemptions", (int)c->options.preemptions, "baseline",
+				   r->baseline != NULL);
 	if (several && c->options.exhaustive)
 		json_object_set_new(bounds, faults ? "servers_fail" : "servers_stay", json_true());
 	return bounds;

@@ -231,7 +231,9 @@ static unsigned place_of(const struct search *s, const struct log_touch *t, unsi
 {
 	const struct world *w = &s->ex->worlds.world[0];
 	const bool config = t->where == (uintptr_t)sim_config(w->sim);
-	if (t->what == TOUCH_COMMIT) {
+	/* Where visible is durable, what is written takes the place of what was. */
+	if (t->what == TOUCH_COMMIT ||
+	    (t->what == TOUCH_WRITE && w->setup->hw.domain != DOMAIN_DMP)) {
 		*server = (unsigned)(t->where / w->setup->slice);
 		return PLACE_SHRINKS;
 	}
@@ -294,8 +296,9 @@ static void try_servers(struct search *s, struct run_log *log, unsigned preempti
 			for (unsigned server = 0; server < setup->servers; server++)
 				if ((any || (server_is_cut(e) ? p->cut : p->power) >> server & 1) &&
 				    may_happen(setup->store, e))
-					go_down(s, p, choice_delay_answer(CHOICE_STEP,
-									  death_of(e, server)),
+					go_down(s, p,
+						choice_delay_answer(CHOICE_STEP,
+								    death_of(e, server)),
 						preemptions, faults - 1);
 	}
 }

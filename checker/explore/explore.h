@@ -138,7 +138,7 @@ struct explorer {
 	uint64_t run_events; /* of the run that was last made */
 	/* Marks of the run that is on, if it is marked, and how far it is. */
 	struct marks *marks;
-	bool mark_once; /* the first moment is enough */
+	bool mark_once;		   /* the first moment is enough */
 	const uint32_t *position;  /* NO_POSITION: it is not to be marked now */
 	struct outcomes *outcomes; /* NULL: not collected */
 	/* The load phase has failed, or the server or a client does not start: in each run alike,

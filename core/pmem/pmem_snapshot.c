@@ -48,7 +48,8 @@ static void exchange_lost(struct pmem *pm, struct snapshot *s)
 		const uint32_t l = pm->dirty[i];
 		bool lost = line_bit(pm->lost, l);
 		SNAPSHOT_EXCHANGE(s, lost);
-		pm->lost[l / 64] = (pm->lost[l / 64] & ~(1ull << l % 64)) | (uint64_t)lost << l % 64;
+		pm->lost[l / 64] = (pm->lost[l / 64] & ~(1ull << l % 64)) | (uint64_t)lost
+										    << l % 64;
 	}
 }
 

@@ -96,8 +96,7 @@ int rt_config_get(struct rt_config *now)
 {
 	const bool heard = reaches();
 	const struct one_server *own = own_server();
-	sim_touch(sim_of_thread, TOUCH_DRAM_READ, (uintptr_t)&sim_of_thread->config,
-		  sizeof(*now));
+	sim_touch(sim_of_thread, TOUCH_DRAM_READ, (uintptr_t)&sim_of_thread->config, sizeof(*now));
 	*now = heard ? sim_of_thread->config : own->heard;
 	now->lease = own ? own->lease : 0;
 	sim_step(sim_of_thread, STEP_POLL, 0);
