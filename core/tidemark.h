@@ -169,6 +169,9 @@ struct tm_params {
 	unsigned updates;  /* PUTs and DELETEs over the store's life: enough room for all of them */
 	unsigned later;	   /* of these, so many are for clients of a store that has recovered */
 	unsigned max_vlen; /* longest value, bytes */
+	/* Of several servers: of which one, from 0, where pm_bytes() and regions() are asked, and
+	 * what a server has as tm_env.params. */
+	unsigned server;
 	bool rqwrb_pm; /* the machine has its receive buffers in PM: a store that can, does so */
 	uint8_t knob[TM_MAX_KNOBS]; /* index into the knob's values, by position in
 				     * tm_store.knobs */
@@ -224,7 +227,7 @@ struct tm_store {
 	 * those of an operation that finds it awake. */
 	bool naps;
 	/* How many servers it has, each with a pool of its own, if more than one: core/rt/config.h.
-	 * 0: one. */
+	 * Their pools may differ in size and in regions (tm_params.server). 0: one. */
 	unsigned servers;
 	/* Of three or more so many may be lost at once, before the others have left one out. 0:
 	 * one. */

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "scenarios/knobs.h"
+#include "scenarios/stores.h"
 
 #define LINE_MAX_BYTES 128
 
@@ -37,6 +38,17 @@ __attribute__((format(printf, 2, 3))) static void put_line(struct output *t, con
 	}
 	t->at += n;
 	t->room -= (size_t)n;
+}
+
+size_t live_store_bytes(const struct tm_store *store, const struct tm_params *params)
+{
+	struct tm_params one = *params;
+	size_t most = 0;
+	for (one.server = 0; one.server < store_servers(store, params); one.server++) {
+		const size_t bytes = store->pm_bytes(&one);
+		most = bytes > most ? bytes : most;
+	}
+	return most;
 }
 
 int live_store_print(const struct live_store *s, char *text, size_t n)
@@ -103,7 +115,7 @@ static int read_sizes(struct text *t, struct live_store *s)
 	s->params.updates = (unsigned)updates;
 	s->params.max_vlen = (unsigned)value;
 	s->pool_bytes = (size_t)pool;
-	if (s->pool_bytes < s->store->pm_bytes(&s->params))
+	if (s->pool_bytes < live_store_bytes(s->store, &s->params))
 		return text_wrong(t, "expected a pool in which this store has room");
 	if (text_field_number(t, "boot", 0, UINT32_MAX, "boot and a number", &boot))
 		return -EINVAL;

@@ -37,6 +37,8 @@ const struct tm_store *live_store_find(const char *name); /* NULL: no such store
 #define LIVE_STORES_LOADED 8
 bool live_store_add(const struct tm_store *store);
 
+/* The bytes of a pool in which each of its servers has room. */
+size_t live_store_bytes(const struct tm_store *store, const struct tm_params *params);
 /* At most `n` bytes with the NUL; -ENOSPC. */
 int live_store_print(const struct live_store *s, char *text, size_t n);
 /* `find`: store_find or live_store_find. -EINVAL or -ENOMEM: *error says what is wrong. */

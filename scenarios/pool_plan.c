@@ -86,7 +86,7 @@ static unsigned room_for(const struct live_store *s, unsigned long long bytes)
 	unsigned low = 0, high = MOST_UPDATES;
 	while (low < high) {
 		params.updates = low + (high - low + 1) / 2;
-		if (POOL_HEADER + s->store->pm_bytes(&params) <= bytes)
+		if (POOL_HEADER + live_store_bytes(s->store, &params) <= bytes)
 			low = params.updates;
 		else
 			high = params.updates - 1;
@@ -120,7 +120,7 @@ static int design(struct live_store *s, const struct pool_wish *w, char why[POOL
 					    : room_for(s, w->bytes ? w->bytes : pool_default_bytes);
 	if (!s->params.updates)
 		s->params.updates = 1;
-	s->pool_bytes = s->store->pm_bytes(&s->params);
+	s->pool_bytes = live_store_bytes(s->store, &s->params);
 	if (w->bytes && POOL_HEADER + s->pool_bytes > w->bytes)
 		return wrong(why, "--size: %llu bytes; expected at least %zu for this store",
 			     w->bytes, POOL_HEADER + s->pool_bytes);

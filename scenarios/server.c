@@ -155,8 +155,9 @@ int server_start(struct server *s)
 	int error = open_host(s);
 	if (error)
 		return s->why[0] ? error : wrong(s, -EIO, "serve: %s", strerror(-error));
+	s->store.params.server = s->members ? s->number - 1 : 0;
 	s->env = (struct tm_env){.params = &s->store.params,
-				 .server = s->members ? s->number - 1 : 0,
+				 .server = s->store.params.server,
 				 .servers = store_servers(store, &s->store.params),
 				 .verbs = s->verbs,
 				 .pm = live_pm_pool(s->pm),

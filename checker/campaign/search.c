@@ -234,7 +234,7 @@ static unsigned place_of(const struct search *s, const struct log_touch *t, unsi
 	/* Where visible is durable, what is written takes the place of what was. */
 	if (t->what == TOUCH_COMMIT ||
 	    (t->what == TOUCH_WRITE && w->setup->hw.domain != DOMAIN_DMP)) {
-		*server = (unsigned)(t->where / w->setup->slice);
+		*server = setup_server_at(w->setup, t->where);
 		return PLACE_SHRINKS;
 	}
 	if (t->what == TOUCH_LEAVES) {

@@ -197,24 +197,45 @@ struct workload_op setup_look(const struct setup *s, unsigned i)
 	return op;
 }
 
-/* Each server's regions, by its name. */
-static int slice_pool(struct setup *s)
+/* Its regions are named after it, where there are several. */
+static void lay_pool(struct setup *s, unsigned k)
 {
-	const unsigned each = s->regions;
-	s->region_name = calloc((size_t)each * s->servers, sizeof(*s->region_name));
-	if (!s->region_name)
-		return -ENOMEM;
-	assert(s->servers <= SIM_SERVERS);
-	s->pm_len *= s->servers;
-	s->regions *= s->servers;
-	for (unsigned i = s->regions; i--;) {
-		const struct tm_region *of = &s->region[i % each];
-		snprintf(s->region_name[i], sizeof(s->region_name[i]), "s%u/%s", i / each + 1,
-			 of->name);
-		s->region[i] = (struct tm_region){s->region_name[i], i / each * s->slice + of->off,
-						  of->len};
+	struct tm_region *region = &s->region[s->regions];
+	struct setup_server *server = &s->server[k];
+	server->params = s->params;
+	server->params.server = k;
+	server->at = s->pm_len;
+	server->len = s->store->pm_bytes(&server->params);
+	server->len += -server->len % TM_LINE;
+	unsigned n = s->store->regions(&server->params, region, SETUP_REGIONS);
+	assert(n <= SETUP_REGIONS);
+	if (!n) /* lines of traces have the names of regions */
+		region[n++] = (struct tm_region){"pool", 0, server->len};
+	for (unsigned i = 0; i < n && s->region_name; i++) {
+		char *name = s->region_name[s->regions + i];
+		snprintf(name, sizeof(s->region_name[0]), "s%u/%s", k + 1, region[i].name);
+		region[i].name = name;
+		region[i].off += server->at;
 	}
-	return 0;
+	s->regions += n;
+	s->pm_len += server->len;
+}
+
+static int lay_pools(struct setup *s)
+{
+	s->servers = store_servers(s->store, &s->params);
+	assert(s->servers <= SIM_SERVERS && !s->region_name);
+	if (s->servers > 1) {
+		s->region_name = calloc((size_t)SETUP_REGIONS * s->servers,
+					sizeof(*s->region_name));
+		if (!s->region_name)
+			return -ENOMEM;
+	}
+	s->regions = 0;
+	s->pm_len = 0;
+	for (unsigned k = 0; k < s->servers; k++)
+		lay_pool(s, k);
+	return s->pm_len > POOL_MAX ? -EFBIG : 0;
 }
 
 int setup_finish(struct setup *s)
@@ -229,18 +250,9 @@ int setup_finish(struct setup *s)
 	s->life_vlen = workload_limit_vlen(s->store, LIFE_VLEN);
 	s->params.max_vlen = longest > s->life_vlen ? longest : s->life_vlen;
 	s->params.rqwrb_pm = s->hw.rqwrb_pm;
-	s->pm_len = s->store->pm_bytes(&s->params);
-	s->pm_len += -s->pm_len % TM_LINE;
-	s->regions = s->store->regions(&s->params, s->region, SETUP_REGIONS);
-	assert(s->regions <= SETUP_REGIONS);
-	if (!s->regions) /* lines of traces have the names of regions */
-		s->region[s->regions++] = (struct tm_region){"pool", 0, s->pm_len};
-	s->servers = store_servers(s->store, &s->params);
-	s->slice = s->pm_len;
-	if (s->servers > 1 && slice_pool(s))
-		return -ENOMEM;
-	if (s->pm_len > POOL_MAX)
-		return -EFBIG;
+	int error = lay_pools(s);
+	if (error)
+		return error;
 	s->image = calloc(1, s->pm_len);
 	return s->image ? make_values(s) : -ENOMEM;
 }
@@ -279,6 +291,14 @@ void setup_free(struct setup *s)
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth)
 {
 	return &s->value[s->first_of_client[client] + nth - 1];
+}
+
+unsigned setup_server_at(const struct setup *s, uint64_t off)
+{
+	unsigned k = s->servers - 1;
+	while (off < s->server[k].at)
+		k--;
+	return k;
 }
 
 unsigned setup_region(const struct setup *s, uint64_t off)

@@ -34,6 +34,12 @@ struct setup_value {
 	bool shared; /* others may write these bytes, too */
 };
 
+/* Where a server's pool is in that of all; `params` names it. */
+struct setup_server {
+	struct tm_params params;
+	size_t at, len;
+};
+
 struct setup {
 	const struct tm_store *store;
 	struct statics *statics; /* of a store that was loaded; else NULL */
@@ -56,11 +62,12 @@ struct setup {
 	sim_tracer *load_tracer;
 	void *watcher_arg;
 	struct workload w;
-	/* Of all servers, if there are several: each has a slice of the pool. */
+	/* Of all servers, if there are several: the pool is theirs, one after the other. */
 	struct tm_region region[SIM_SERVERS * SETUP_REGIONS];
 	char (*region_name)[SETUP_REGION_NAME]; /* owned; NULL: the names are the store's */
 	unsigned regions, servers;
-	size_t pm_len, slice;
+	size_t pm_len;
+	struct setup_server server[SIM_SERVERS];
 	uint32_t life_vlen; /* of values that are put after recovery: LIFE_VLEN, within the store's
 			       limits */
 	bool own; /* the workload has the store's own operations, and is read and judged by them */
@@ -113,6 +120,8 @@ unsigned setup_looks(const struct setup *s);
 struct workload_op setup_look(const struct setup *s, unsigned i);
 /* The value of a workload's PUT. */
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
+/* The server that has this offset of the pool of all. */
+unsigned setup_server_at(const struct setup *s, uint64_t off);
 /* The region of an offset of the pool: index into s->region; s->regions: none. */
 unsigned setup_region(const struct setup *s, uint64_t off);
 /* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`;

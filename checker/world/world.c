@@ -41,10 +41,12 @@ struct tm_env world_environment(struct world *w, unsigned host, struct ibv_conte
 	env.verbs = before ? rnic_open_again(before, pm) : rnic_open(w->net, host, pm);
 	calls_watch(env.verbs);
 	if (host_serves(host)) {
+		const struct setup_server *server = &w->setup->server[host_server(host)];
 		env.client = 0;
 		env.server = host_server(host);
-		env.pm = pmem_base(w->pm) + env.server * w->setup->slice;
-		env.pm_len = w->setup->slice;
+		env.params = &server->params;
+		env.pm = pmem_base(w->pm) + server->at;
+		env.pm_len = server->len;
 	}
 	return env;
 }

@@ -209,6 +209,7 @@ void lines_settle(struct pmem *pm, uint32_t first, uint32_t last)
 void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks)
 {
 	assert(pm->running && !pm->machine && off % LINE == 0 && len % LINE == 0);
+	assert(off + len <= pmem_length(pm));
 	pmem_commit_pending(pm);
 	if (pm->buffers)
 		store_buffers_lose(pm->buffers, tasks);

@@ -17,8 +17,8 @@ struct scheduled {
 	struct schedule schedule;
 };
 
-static struct scheduled *bench(const char *store, const char *variant, const char *workload,
-			       bool no_crash)
+static struct scheduled *bench_of(const struct tm_store *store, const char *variant,
+				  const char *switches, const char *workload, bool no_crash)
 {
 	struct scheduled *b = calloc(1, sizeof(*b));
 	struct explore_limits limits = campaign_default.limits;
@@ -26,10 +26,16 @@ static struct scheduled *bench(const char *store, const char *variant, const cha
 	ck_assert_ptr_nonnull(b);
 	limits.no_crash = no_crash;
 	limits.states = UINT64_MAX;
-	make_whole_setup(&b->setup, store_find(store), variant, "ack_early=off", workload);
+	make_whole_setup(&b->setup, store, variant, switches, workload);
 	ck_assert_int_eq(explore_open(&b->ex, &b->setup, &limits), 0);
 	ck_assert_int_eq(schedule_open(&b->schedule, &b->ex.worlds, 1, 1), 0);
 	return b;
+}
+
+static struct scheduled *bench(const char *store, const char *variant, const char *workload,
+			       bool no_crash)
+{
+	return bench_of(store_find(store), variant, "ack_early=off", workload, no_crash);
 }
 
 static void free_bench(struct scheduled *b)
@@ -205,6 +211,63 @@ TESTS(bug_needs_a_death, ROWS_OF(bugs))
 	ck_assert(found(bugs[_i].variant, _i, true));
 	ck_assert(!found(bugs[_i].variant, _i, false));
 	ck_assert(!found("default", _i, true));
+}
+
+/* A pair of servers whose pools differ in size and in regions. */
+static const struct tm_store *alike;
+
+static size_t own_lines(const struct tm_params *params)
+{
+	return (params->server ? 3 : 1) * TM_LINE;
+}
+
+static size_t roles_bytes(const struct tm_params *params)
+{
+	return alike->pm_bytes(params) + own_lines(params);
+}
+
+static unsigned roles_regions(const struct tm_params *params, struct tm_region *out, unsigned max)
+{
+	unsigned n = alike->regions(params, out, max);
+
+	ck_assert_uint_lt(n, max);
+	out[n] = (struct tm_region){params->server ? "archive" : "journal", alike->pm_bytes(params),
+				    own_lines(params)};
+	return n + 1;
+}
+
+static int roles_serve(const struct tm_env *env)
+{
+	ck_assert_uint_eq(env->params->server, env->server);
+	ck_assert_uint_eq(env->pm_len, roles_bytes(env->params));
+	return alike->serve(env);
+}
+
+TEST(each_has_its_pool)
+{
+	struct tm_store store = *(alike = store_find("mojim"));
+	unsigned servers = store.servers, n = 0;
+	struct scheduled *b;
+
+	store.pm_bytes = roles_bytes;
+	store.regions = roles_regions;
+	store.serve = roles_serve;
+	b = bench_of(&store, "default", "", "w-r", true);
+	for (unsigned s = 0; s < servers; s++) {
+		const struct setup_server *server = &b->setup.server[s];
+		const uint64_t last = server->at + server->len - TM_LINE;
+		ck_assert_uint_eq(setup_server_at(&b->setup, last), s);
+		ck_assert_uint_eq(server->at, s ? b->setup.server[s - 1].len : 0);
+		ck_assert_str_eq(b->setup.region[setup_region(&b->setup, last)].name,
+				 s ? "s2/archive" : "s1/journal");
+	}
+	ck_assert_uint_eq(b->setup.pm_len, b->setup.server[0].len + b->setup.server[1].len);
+	for (unsigned i = 0; i < b->schedule.stops.group[STOPS_SERVER].n; i++, n++)
+		die_at(b, &b->schedule.stops.group[STOPS_SERVER].point[i],
+		       death_of(SERVER_POWER, n % servers));
+	ck_assert_uint_gt(n, 10);
+	assert_kept(b);
+	free_bench(b);
 }
 
 RUN_TESTS(NULL, NULL)
