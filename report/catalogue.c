@@ -81,9 +81,11 @@ static void list_knobs(void)
 static void list_own_workloads(const struct tm_store *store)
 {
 	const struct tm_workload *own = store->workloads;
+	struct tm_store alone = *store;
 	const char *expected;
 	struct workload w;
-	for (unsigned i = 0; !workload_of_store(store, i, &w, &expected); i++) {
+	alone.txn = NULL; /* those of transactions are not its own */
+	for (unsigned i = 0; !workload_of_store(&alone, i, &w, &expected); i++) {
 		printf("%-32s ", w.name);
 		if (own && own->name) {
 			printf("%s\n", own++->what);
@@ -101,17 +103,21 @@ static void list_own_workloads(const struct tm_store *store)
 static void list_workloads(void)
 {
 	struct workload w;
-	bool plain = false; /* has any store put, get and del? */
-	for (unsigned s = 0; stores[s]; s++)
+	bool plain = false, transacts = false; /* has any store put, get and del; transactions? */
+	for (unsigned s = 0; stores[s]; s++) {
 		plain |= is_shown(stores[s]) && stores[s]->put;
+		transacts |= is_shown(stores[s]) && stores[s]->txn;
+	}
 	for (unsigned i = 0; plain && workload_what(i); i++) {
 		if (workload_builtin(i, &w))
 			return;
 		printf("%-16s %s\n", w.name, workload_what(i));
 		workload_free(&w);
 	}
+	for (const struct tm_workload *t = workload_transactions; transacts && t->name; t++)
+		printf("%-32s %s\n", t->name, t->what);
 	for (unsigned s = 0; stores[s]; s++)
-		if (is_shown(stores[s]) && (stores[s]->calls || stores[s]->txn))
+		if (is_shown(stores[s]))
 			list_own_workloads(stores[s]);
 }
 

@@ -37,7 +37,7 @@ static const struct {
  * Transactions, of stores that have them: a lost update, a write skew, a reader that meets two
  * writes, two writers that meet in both orders; and a transaction that the power ends.
  */
-static const struct tm_workload transactions[] = {
+const struct tm_workload workload_transactions[] = {
 	{"T", "k1 160, k2 160", {"T{put k1 160, put k2 160}"}, "two keys at once"},
 	{"T-T",
 	 "k1 160, k2 160",
@@ -227,7 +227,8 @@ static int brought(const struct tm_workload *from, struct workload *w, const cha
 int workload_of_store(const struct tm_store *store, unsigned i, struct workload *w,
 		      const char **expected)
 {
-	const struct tm_workload *lists[] = {store->workloads, store->txn ? transactions : NULL};
+	const struct tm_workload *lists[] = {store->workloads,
+					     store->txn ? workload_transactions : NULL};
 	const struct tm_workload *own = NULL;
 	int rc;
 

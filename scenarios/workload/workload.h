@@ -157,6 +157,7 @@ int workload_named(const char *name, struct workload *w, const char **expected);
  */
 int workload_of_store(const struct tm_store *store, unsigned i, struct workload *w,
 		      const char **expected);
+extern const struct tm_workload workload_transactions[]; /* ends with .name = NULL */
 /* The built-in ones, if the store has put, get and del; then those of its own. As
  * workload_builtin(). */
 int workload_for_store(const struct tm_store *store, unsigned i, struct workload *w);
