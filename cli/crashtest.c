@@ -215,7 +215,7 @@ static int record(const struct campaign *c, const char *path,
 static bool has_shares(const struct arguments *a)
 {
 	return !a->knob.n && !a->workload.n && !a->ops && !a->options.exhaustive &&
-	       a->options.runs == campaign_default.runs &&
+	       !a->options.only && a->options.runs == campaign_default.runs &&
 	       a->options.states == campaign_default.states;
 }
 
@@ -244,6 +244,9 @@ static int say_budget(const struct arguments *a, const struct campaign *c, char 
 			n += (unsigned)snprintf(
 				text + n, size - n, "%s%" PRIu64 " of the usual %" PRIu64 " %s",
 				n ? ", " : "", budget[i].is, budget[i].usual, budget[i].what);
+	if (a->options.only)
+		n += (unsigned)snprintf(text + n, size - n, "%snot all that can happen",
+					n ? ", " : "");
 	int status = a->workload.n || a->ops ? arguments_usual(a, &configs, &workloads) : 0;
 	if (workloads != c->workloads)
 		n += (unsigned)snprintf(text + n, size - n,
@@ -257,7 +260,7 @@ static int say_budget(const struct arguments *a, const struct campaign *c, char 
 
 static int run_campaign(struct campaign *c, struct arguments *a)
 {
-	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops &&
+	bool all = !a->variant.n && !a->knob.n && !a->workload.n && !a->ops && !a->options.only &&
 		   !a->options.exhaustive;
 	struct report r = {.campaign = c,
 			   .out = a->no_traces ? NULL : a->out,
@@ -347,6 +350,20 @@ static bool take_ops(const struct option_row *row, void *into, const char *path)
 	return a->ops == path;
 }
 
+/* In the order of enum happening. */
+static bool take_only(const struct option_row *row, void *into, const char *what)
+{
+	static const char words[] = "all death power lost cut";
+	struct arguments *a = into;
+	const int i = word_list_find(words, what);
+	(void)row;
+	if (i < 0)
+		return fail(EXIT_USAGE, "--only: \"%.40s\"; expected one of: %s", what, words),
+		       false;
+	a->options.only |= 1u << i;
+	return true;
+}
+
 static const struct option_row rows[] = {
 	{.help = "what is tested"},
 	{"all", NULL, "every store, also those that are not in the default campaign",
@@ -379,6 +396,10 @@ static const struct option_row rows[] = {
 	 "how often something happens to one of several servers in one run (=): with 2, to one "
 	 "while the other ones cope with it",
 	 ARGUMENT(options.events), 1, 2},
+	{"only", "WHAT",
+	 "what happens, instead of all there is: all, whose power fails at once; death, of a "
+	 "process; and power, lost, cut, of one of several servers. May be repeated",
+	 OPTION_CALL(take_only)},
 	{.help = "everything within bounds"},
 	{"exhaustive", NULL,
 	 "no random schedules: all there are within the bounds (docs/search.md). Without "
@@ -473,6 +494,9 @@ int crashtest_main(int argc, char **argv)
 		return fail(EXIT_USAGE,
 			    "%s: a line of source is found with a trace; expected no --no-traces",
 			    a.annotations ? "--annotations" : "--sarif");
+	a.options.limits.no_crash = a.options.only && !(a.options.only & HAPPENS_ALL);
+	if (a.options.only && a.options.exhaustive)
+		return fail(EXIT_USAGE, "--only: of random schedules; expected no --exhaustive");
 	if ((a.baseline || a.write_baseline) && (a.options.exhaustive || a.causes || a.shares))
 		return fail(EXIT_USAGE,
 			    "%s needs random schedules; expected no --exhaustive, --causes or "

@@ -173,6 +173,7 @@ tidemark_test(test_defaults ${PROJECT_SOURCE_DIR}/tests/docs/test_defaults.sh $<
 tidemark_test(test_docs ${PROJECT_SOURCE_DIR}/tests/docs/test_docs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_where ${PROJECT_SOURCE_DIR}/tests/docs/test_where.py ${PROJECT_SOURCE_DIR})
 tidemark_test(test_systems ${PROJECT_SOURCE_DIR}/tests/docs/test_systems.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+tidemark_test(test_systems_events ${PROJECT_SOURCE_DIR}/tests/docs/test_systems_events.py $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_verbs ${PROJECT_SOURCE_DIR}/tests/scenarios/test_verbs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 if(NOT TIDEMARK_SANITIZE) # a program with sanitizers is not installed
 	tidemark_test(test_build ${PROJECT_SOURCE_DIR}/tests/install/test_build.sh ${PROJECT_SOURCE_DIR})

@@ -186,7 +186,19 @@ static bool may_wait(const struct stop_point *held, const struct stop_point *sto
 	       !(stop->op.kind == OP_NONE && held->op.kind == OP_CLEAN);
 }
 
-/* What happens to one of several servers. */
+static enum happening happening(enum server_event event)
+{
+	return server_is_cut(event)   ? HAPPENS_CUT
+	       : event == SERVER_LOST ? HAPPENS_LOST
+				      : HAPPENS_POWER;
+}
+
+bool stops_servers_fail(const struct stops *stops)
+{
+	return stops->may & stops->wanted & HAPPENS_TO_ONE;
+}
+
+/* What happens to one of several servers, where something does. */
 static enum server_event server_event(uint64_t draw, const struct stops *stops)
 {
 	static const enum server_event one_of[16] = {
@@ -194,13 +206,13 @@ static enum server_event server_event(uint64_t draw, const struct stops *stops)
 		SERVER_POWER, SERVER_LOST,	   SERVER_LOST,		 SERVER_LOST,
 		SERVER_LOST,  SERVER_CUT,	   SERVER_CUT,		 SERVER_CUT_FOR_EVER,
 		SERVER_CUT,   SERVER_CUT_FOR_EVER, SERVER_POWER_BRIEFLY, SERVER_POWER_LONG};
-	const enum server_event event = draw % 64 ? one_of[draw % 16] : SERVER_CUT_BRIEFLY;
+	enum server_event event = draw % 64 ? one_of[draw % 16] : SERVER_CUT_BRIEFLY;
 	const bool for_ever = !server_events[event].lasts_ns;
-	if (server_is_cut(event) && !stops->may_cut)
-		return for_ever && stops->may_lose ? SERVER_LOST : SERVER_POWER;
-	if (for_ever && !stops->may_lose)
-		return server_is_cut(event) ? SERVER_CUT : SERVER_POWER;
-	return event;
+	if (server_is_cut(event) && !(stops->may & HAPPENS_CUT))
+		event = for_ever && stops->may & HAPPENS_LOST ? SERVER_LOST : SERVER_POWER;
+	else if (for_ever && !(stops->may & HAPPENS_LOST))
+		event = server_is_cut(event) ? SERVER_CUT : SERVER_POWER;
+	return stops->wanted & happening(event) ? event : server_event(draw + 1, stops);
 }
 
 /* A step of a client that can be held before the stop; NULL: a few draws met none. */
@@ -301,9 +313,11 @@ static void take_turn(const struct stops *stops, const struct turn turn[8], uint
 		return;
 	uint64_t draw = random_next(&r->state);
 	/* A failure of one of several servers in most runs. */
-	if (stops->servers && (k == DEATH_SERVER || draw >> 40 & 3))
+	if (stops_servers_fail(stops) && (k == DEATH_SERVER || draw >> 40 & 3))
 		k = death_of(server_event(draw >> 42, stops),
 			     (unsigned)(draw / 1024 % stops->servers));
+	else if (stops->servers && k == DEATH_SERVER)
+		k = DELAY_QUIESCENCE;
 	held = hold_others(stops, stop, draw, r);
 	random_stop(r, stop->key, stop->a, stop->b,
 		    held && k == DELAY_QUIESCENCE ? DELAY_SWITCH : k);
@@ -419,8 +433,8 @@ bool stops_record_event(struct stops *stops, const struct stops *plain, uint64_t
 	const struct stop_point *stop = event_at(plain, random_next(&seed), &k);
 	stops_record(stops);
 	stops->servers = plain->servers;
-	stops->may_lose = plain->may_lose;
-	stops->may_cut = plain->may_cut;
+	stops->may = plain->may;
+	stops->wanted = plain->wanted;
 	if (!stop)
 		return false;
 	stops->first[0].at = *stop;

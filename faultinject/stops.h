@@ -32,6 +32,18 @@
  */
 #include "faultinject/random_source.h"
 
+/* What can happen: the power of all servers fails; a process or a client's machine dies; something
+ * happens to one of several servers. */
+enum happening {
+	HAPPENS_ALL = 1,
+	HAPPENS_DEATH = 2,
+	HAPPENS_POWER = 4, /* it loses its power, and has it again */
+	HAPPENS_LOST = 8,
+	HAPPENS_CUT = 16, /* it is cut off from the configuration service */
+	HAPPENS_TO_ONE = HAPPENS_POWER | HAPPENS_LOST | HAPPENS_CUT,
+	HAPPENINGS = HAPPENS_ALL | HAPPENS_DEATH | HAPPENS_TO_ONE,
+};
+
 enum stop_group {
 	STOPS_SERVER,	    /* a task of the server stores, flushes, fences, posts or polls */
 	STOPS_SERVER_LOADS, /* it loads */
@@ -70,9 +82,9 @@ struct stops {
 	struct stop_line line[STOP_LINES];
 	unsigned lines;
 	unsigned servers; /* of a store that has several, else 0 */
-	bool may_lose;	  /* one of them for ever: the store promises something of that; ... */
-	bool may_cut;	  /* ... one is cut off from the service: likewise */
-	bool failed;	  /* out of memory */
+	/* enum happening: what the store promises something of; and what is wanted. */
+	unsigned may, wanted;
+	bool failed; /* out of memory */
 	/* A recorded run that is stopped itself: how. What comes before is not recorded. */
 	struct {
 		struct stop_point at;
@@ -83,6 +95,8 @@ struct stops {
 	unsigned from;	 /* which of `first` the record begins with */
 	unsigned begins; /* the operation that is this many-th to begin after the stop is held */
 };
+/* Does anything happen to one of several servers? */
+bool stops_servers_fail(const struct stops *stops);
 void stops_record(struct stops *stops);
 /* The run is over: find out where tasks meet. */
 void stops_recorded(struct stops *stops);

@@ -176,10 +176,9 @@ static void share_states(struct explorer *ex, uint64_t run, uint64_t runs)
 static int open_schedule(const struct campaign *c, struct explorer *ex, struct schedule *schedule)
 {
 	int error = schedule_open(schedule, &ex->worlds, c->options.seed, c->options.deviations);
-	schedule->no_deaths = c->options.no_deaths;
-	if (schedule->no_deaths)
-		schedule->stops.servers = 0; /* nor does one of them fail alone */
-	schedule->events = schedule->stops.servers ? c->options.events : 0;
+	if (c->options.only)
+		schedule->stops.wanted = c->options.only;
+	schedule->events = stops_servers_fail(&schedule->stops) ? c->options.events : 0;
 	return error;
 }
 

@@ -13,6 +13,7 @@
 #include "checker/campaign/driver.h"
 #include "checker/explore/explore.h"
 #include "checker/judge/baseline.h"
+#include "faultinject/stops.h"
 #include "faultinject/systematic.h"
 
 #define CAMPAIGN_NAME 128
@@ -50,7 +51,8 @@ struct campaign_options {
 			   * (checker/judge/known.h): compare */
 	bool spread;	  /* begin one workload of each configuration, then another, so that an
 			   * early end leaves something tried of all; else one after the other */
-	bool no_deaths;	  /* of random runs: the server's process and clients' are not killed */
+	unsigned only;	  /* enum happening: nothing else happens in random runs, but for the
+			   * power of all, which is limits.no_crash; 0: anything */
 	unsigned events;  /* that befall one of several servers in a random run, at most */
 	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
 	bool hunt;	  /* of random runs, for one break: they end with the states, nothing is

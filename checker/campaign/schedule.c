@@ -26,10 +26,13 @@ int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsi
 	stops_record(&s->stops);
 	record(s, &s->stops);
 	const struct setup *setup = worlds->world[0].setup;
-	if (setup->servers > 1)
+	s->stops.wanted = HAPPENINGS;
+	if (setup->servers > 1) {
+		const unsigned promises = setup->store->promises;
 		s->stops.servers = setup->servers;
-	s->stops.may_lose = setup->store->promises & TM_BIT(TM_DURN);
-	s->stops.may_cut = setup->store->promises & TM_BIT(TM_FENCE);
+		s->stops.may = HAPPENS_POWER | (promises & TM_BIT(TM_DURN) ? HAPPENS_LOST : 0) |
+			       (promises & TM_BIT(TM_FENCE) ? HAPPENS_CUT : 0);
+	}
 	return s->stops.failed ? -ENOMEM : 0;
 }
 
@@ -63,11 +66,11 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 		return NULL;
 	}
 	random_start(&s->random, s->seed * 1000003 + run, s->deviations);
-	if (s->stops.servers)
+	if (stops_servers_fail(&s->stops))
 		random_survivors(&s->random, s->seed * 1000003 + run);
 	if (run % STOP_EVERY == STOP_EVERY - 1)
 		stops_choose(&s->stops, run / STOP_EVERY, &s->random);
-	else if (run % KILL_EVERY == KILL_EVERY / 2 && !s->no_deaths)
+	else if (run % KILL_EVERY == KILL_EVERY / 2 && s->stops.wanted & HAPPENS_DEATH)
 		stops_kill(&s->stops, run / KILL_EVERY, &s->random);
 	else if (run % AGAIN_EVERY == 1)
 		stop_again(s, run / AGAIN_EVERY);

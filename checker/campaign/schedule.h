@@ -17,9 +17,8 @@
 struct schedule {
 	uint64_t seed;
 	unsigned deviations; /* random ones of a run at most */
-	struct stops stops;
-	bool no_deaths;	 /* nothing is killed; may be set after schedule_open() */
-	unsigned events; /* that befall several servers in one run, at most; 0: 1; likewise */
+	struct stops stops;  /* `wanted` may be less, after schedule_open(); ... */
+	unsigned events;     /* that befall several servers in one run, at most; 0: 1; likewise */
 	struct worlds *worlds;
 	struct stops again; /* of a run that is stopped ... */
 	uint64_t again_of;  /* ... the nth such, from 1; 0: none yet */

@@ -28,7 +28,7 @@ static struct campaign campaign_of(const struct claim_case *test, const struct c
 	c.options.limits.no_crash = test->no_crash;
 	if (budget->no_lives || test->no_lives)
 		c.options.limits.life_every = 0;
-	c.options.no_deaths = test->no_deaths;
+	c.options.only = test->no_deaths ? HAPPENS_ALL : 0;
 	c.options.events = test->two_events ? 2 : 1;
 	/* What breaks by design may break that, too. */
 	c.options.unfilled = test->kind == CLAIM_FAIL;

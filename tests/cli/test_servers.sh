@@ -88,6 +88,18 @@ sed 's/loses power EVENT/is cut off for ever/; s/domain=dmp/domain=dmp clocks=10
 run 0 tidemark replay this.trace
 says 'is cut off for ever' 'the clock is 10 us ahead'
 
+# One kind of failure alone says which contract a bug breaks; without the failure nothing breaks.
+alone=(--variant not_fenced --knob domain=dmp --workload w --workload w-r --runs 2000 --no-traces)
+for only in lost:DURN power:DUR cut:LIN; do
+	run 1 tidemark crashtest mojim "${alone[@]}" --fail-fast --only ${only%:*}
+	grep -qE "^  ${only#*:} +promised +broken" out || fail "--only ${only%:*}: ${only#*:} holds"
+done
+run 0 tidemark crashtest mojim "${alone[@]}" --only death
+says 'not all that can'
+run 2 tidemark crashtest mojim --only cuts
+says '--only: "cuts"; expected one of: all death power lost cut'
+run 2 tidemark crashtest mojim --only cut --exhaustive
+
 # Without copies no server is lost, and nothing is said of DURN. What a server has committed is there when it is back.
 run 0 tidemark crashtest octopus_tx --workload w --workload T "${few[@]}" --knob domain=dmp --no-traces --json tx.json
 grep -q '"contract": "ATOM"' tx.json || fail 'no cell for ATOM'
