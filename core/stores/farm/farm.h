@@ -86,7 +86,7 @@ enum { MEMBERSHIP_PRECISE, MEMBERSHIP_IGNORED };
 #define FARM_BUGS(X)                                                                           \
 	X(reads_locked, "", RDA | SSER | LIN, "a read does not look at the lock")              \
 	X(unvalidated, "", SSER, "what was only read is not validated")                        \
-	X(backup_forgets, "", DUR | DURN | SSER, "a backup drops records unapplied")           \
+	X(backup_forgets, "", DUR | DURN | SSER | AGREE, "a backup drops records unapplied")           \
 	X(mark_early, "", DUR | RDA | ATOM | FSCK,                                             \
 	  "a transaction is marked as truncated before its objects are durable")               \
 	X(locks_any, "", SSER | LIN | ATOM, "a primary locks what has another version by now") \
@@ -163,6 +163,7 @@ unsigned farm_regions(const struct tm_params *params, struct tm_region *out, uns
 int farm_format(const struct tm_env *env);
 int farm_recover(const struct tm_env *env);
 void farm_fsck(const struct tm_env *env, struct tm_fsck *fsck);
+int farm_dump(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out);
 
 /* --- record.c --- */
 
@@ -240,6 +241,7 @@ struct say {
 
 struct sender {
 	uint64_t next;	/* record in its log */
+	uint64_t last;	/* transaction of which there was a record */
 	uint64_t holds; /* the transaction that has locks here; 0: none */
 	uint64_t since; /* rt_now() then */
 	bool fenced;

@@ -177,14 +177,79 @@ void farm_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 			continue;
 		for (unsigned s = 0; s < pool.slots; s++) {
 			const struct object *object = farm_object(&pool, r, s);
-			if (is_in_log(&pool, env->params, r, s))
+			const bool fits = object->vlen <= env->params->max_vlen;
+			if ((fits && farm_is_whole(object)) || is_in_log(&pool, env->params, r, s))
 				continue;
-			if (object->vlen > env->params->max_vlen)
+			if (!fits)
 				fsck->bad(fsck, "region %u, slot %u: a length of %u", r, s,
 					  object->vlen);
-			else if (!farm_is_whole(object))
+			else
 				fsck->bad(fsck, "region %u, slot %u: lines of several versions", r,
 					  s);
 		}
 	}
+}
+
+/* --- what a server has of a key --- */
+
+static const struct object *find_object(const struct farm_pool *pool, const uint8_t *key)
+{
+	for (unsigned n = 0; n < pool->slots; n++) {
+		const struct object *object =
+			farm_object(pool, farm_region(key), farm_slot(pool, key, n));
+		if (!farm_version(object->head))
+			break;
+		if (!memcmp(object->key, key, sizeof(object->key)))
+			return object;
+	}
+	return NULL;
+}
+
+/* A backup applies its last record when the client goes on. */
+static const struct entry *find_unapplied(const struct farm_pool *pool,
+					  const struct tm_params *params, const uint8_t *key)
+{
+	const struct entry *newest = NULL;
+	for (unsigned i = FARM_PLACES; i < pool->senders * FARM_PLACES; i++) {
+		const unsigned client = i / FARM_PLACES, place = i % FARM_PLACES;
+		const struct record *record = farm_place(pool, client, place);
+		const struct entry *e = NULL;
+		if (!farm_has_record(pool, params, client, place) ||
+		    record->type != COMMIT_BACKUP || record->counter <= pool->mark[client].counter)
+			continue;
+		while ((e = farm_entry(record, e)))
+			if (!memcmp(e->key, key, sizeof(e->key)) &&
+			    (!newest || farm_version(e->head) > farm_version(newest->head)))
+				newest = e;
+	}
+	return newest;
+}
+
+int farm_dump(const struct tm_env *env, const void *key, size_t klen, struct tm_dump *out)
+{
+	const struct farm_pool pool = farm_pool_at(env->params, env->pm);
+	uint8_t padded[TM_MAX_KEY];
+	struct rt_config now;
+	int rc = kv_key_pad(padded, key, klen);
+	if (rc)
+		return rc;
+	/* Who cannot hear who has copies cannot say what they are. */
+	if (rt_config_get(&now) || !(now.part[farm_region(padded)].servers >> env->server & 1))
+		return -ENODATA;
+	const struct object *object = find_object(&pool, padded);
+	const struct entry *e = find_unapplied(&pool, env->params, padded);
+	if (e && object && farm_version(e->head) <= farm_version(object->head))
+		e = NULL;
+	const uint64_t head = e ? e->head : object ? object->head : 0;
+	if (!(head & HEAD_VALUE))
+		return -ENOENT;
+	out->version = farm_version(head);
+	out->vlen = e ? e->vlen : object->vlen;
+	if (out->vlen > out->cap)
+		return -EIO;
+	if (e)
+		memcpy(out->value, e + 1, e->vlen);
+	else
+		farm_value(object, out->value);
+	return 0;
 }

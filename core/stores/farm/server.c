@@ -111,6 +111,12 @@ static void truncate_records(struct farm_server *server, uint32_t client, uint64
 		set_mark(server, client, counter);
 }
 
+static void note_last(struct sender *sender, const struct record *record)
+{
+	if (sender->last < record->counter)
+		sender->last = record->counter;
+}
+
 /* `drains`: a LOCK whose sender will not ask any more is passed over. */
 static bool do_next(struct farm_server *server, uint32_t client, bool drains)
 {
@@ -123,6 +129,7 @@ static bool do_next(struct farm_server *server, uint32_t client, bool drains)
 	if ((record->type == COMMIT_BACKUP || record->type == COMMIT_PRIMARY) &&
 	    record->counter > server->pool.mark[client].counter)
 		sender->live |= 1u << place;
+	note_last(sender, record);
 	if (record->type == COMMIT_PRIMARY)
 		install_locked(server, client, record->counter);
 	else if (record->type == ABORT)
@@ -182,6 +189,7 @@ static int do_lock(struct farm_server *server, uint32_t client, uint64_t seq)
 	    record->client != client || record->type != LOCK)
 		return -ESTALE;
 	sender->next++;
+	note_last(sender, record);
 	int rc = record->epoch == server->open ? lock_all(server, record) : -ESTALE;
 	if (rc) {
 		if (!sender->live)
@@ -252,13 +260,8 @@ static struct mark fence_sender(struct farm_server *server, uint32_t client)
 	drain(server, client, true);
 	server->sender[client].fenced = true;
 	mark = server->pool.mark[client];
-	mark.seen = mark.counter;
-	for (unsigned place = 0; place < FARM_PLACES; place++) {
-		const struct record *record = farm_place(&server->pool, client, place);
-		if (farm_has_record(&server->pool, &server->params, client, place) &&
-		    record->counter > mark.seen)
-			mark.seen = record->counter;
-	}
+	mark.seen = mark.counter > server->sender[client].last ? mark.counter
+							       : server->sender[client].last;
 	return mark;
 }
 
@@ -311,6 +314,7 @@ static int decide(struct farm_server *server, const struct ask *ask, const struc
 	const struct entry *e = NULL;
 	memcpy(record, decided, decided->len);
 	pmem_persist(record, record->len);
+	note_last(&server->sender[client], record);
 	if (record->type == ABORT_RECOVERY)
 		drop_locked(server, client, record->counter);
 	while (record->type == COMMIT_RECOVERY && (e = farm_entry(record, e))) {
@@ -518,13 +522,16 @@ static void look_at_logs(struct farm_server *server)
 	for (uint32_t client = 1; client < server->pool.senders; client++) {
 		struct sender *sender = &server->sender[client];
 		sender->next = 1;
-		for (unsigned place = 0; place < FARM_RING; place++) {
+		for (unsigned place = 0; place < FARM_PLACES; place++) {
 			const struct record *record = farm_place(&server->pool, client, place);
-			if (record->seq % FARM_RING == place && record->seq >= sender->next)
+			const bool ring = place < FARM_RING;
+			if (ring && record->seq % FARM_RING == place && record->seq >= sender->next)
 				sender->next = record->seq + 1;
-			if (farm_has_record(&server->pool, &server->params, client, place) &&
-			    record->counter > server->pool.mark[client].counter &&
-			    record->type <= COMMIT_PRIMARY)
+			if (!farm_has_record(&server->pool, &server->params, client, place))
+				continue;
+			note_last(sender, record);
+			if (ring && record->type <= COMMIT_PRIMARY &&
+			    record->counter > server->pool.mark[client].counter)
 				sender->live |= 1u << place;
 		}
 		sender->fenced = true;
