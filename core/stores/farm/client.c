@@ -166,13 +166,31 @@ static int read_bytes(struct client *client, const struct item *item, size_t len
 	return rc ? -EIO : 0;
 }
 
+/* What was read came from servers that lead still: else others may have a newer version, and what is
+ * locked there stays so. */
+static int check_membership(const struct client *client, const struct item *item, unsigned items)
+{
+	struct rt_config now;
+	if (client->params.knob[MEMBERSHIP] == MEMBERSHIP_IGNORED)
+		return 0;
+	rt_config_get(&now);
+	for (const struct item *i = item; i < item + items; i++)
+		if (now.part[i->region].primary != primary_of(client, i->region))
+			return -ESTALE;
+	return 0;
+}
+
 /* One version of the object, which nobody has locked. */
 static int read_object(struct client *client, const struct item *item, const struct object **object)
 {
 	const struct tm_params *params = &client->params;
 	uint64_t nap = KV_NAP_NS;
-	for (;; kv_nap_to(&nap, MOST_NAP_NS)) {
-		int rc = read_bytes(client, item, client->pool.object_bytes, object);
+	for (bool again = false;; again = true) {
+		if (again)
+			kv_nap_to(&nap, MOST_NAP_NS);
+		int rc = again ? check_membership(client, item, 1) : 0;
+		if (!rc)
+			rc = read_bytes(client, item, client->pool.object_bytes, object);
 		if (rc)
 			return rc;
 		if ((*object)->head & HEAD_LOCK && !has_bug(params, reads_locked))
@@ -395,24 +413,10 @@ static int lock(struct client *client, uint32_t primaries, uint32_t *locked)
 	return rc;
 }
 
-/* What was read came from servers that lead still: else others may have a newer version. */
-static int check_membership(const struct client *client)
-{
-	struct rt_config now;
-	if (client->params.knob[MEMBERSHIP] == MEMBERSHIP_IGNORED)
-		return 0;
-	rt_config_get(&now);
-	for (unsigned i = 0; i < client->items; i++)
-		if (now.part[client->item[i].region].primary !=
-		    primary_of(client, client->item[i].region))
-			return -ESTALE;
-	return 0;
-}
-
 static int validate(struct client *client)
 {
 	if (has_bug(&client->params, unvalidated) || (client->items == 1))
-		return check_membership(client);
+		return check_membership(client, client->item, client->items);
 	for (unsigned i = 0; i < client->items; i++) {
 		const struct item *item = &client->item[i];
 		const struct object *object;
@@ -424,7 +428,7 @@ static int validate(struct client *client)
 		if (object->head != item->seen)
 			return -EAGAIN;
 	}
-	return check_membership(client);
+	return check_membership(client, client->item, client->items);
 }
 
 static int commit_backup(struct client *client, uint32_t backups)
@@ -491,6 +495,8 @@ static int commit(struct client *client)
 	rc = lock(client, primaries, &locked);
 	if (!rc)
 		rc = validate(client);
+	else if (rc == -EBUSY && check_membership(client, client->item, client->items))
+		rc = -ESTALE;
 	if (rc == -EIO)
 		return rc;
 	if (rc)
