@@ -166,8 +166,8 @@ static int read_bytes(struct client *client, const struct item *item, size_t len
 	return rc ? -EIO : 0;
 }
 
-/* What was read came from servers that lead still: else others may have a newer version, and what is
- * locked there stays so. */
+/* What was read came from servers that lead still: else others may have a newer version, and what
+ * is locked there stays so. */
 static int check_membership(const struct client *client, const struct item *item, unsigned items)
 {
 	struct rt_config now;

@@ -86,7 +86,7 @@ enum { MEMBERSHIP_PRECISE, MEMBERSHIP_IGNORED };
 #define FARM_BUGS(X)                                                                           \
 	X(reads_locked, "", RDA | SSER | LIN, "a read does not look at the lock")              \
 	X(unvalidated, "", SSER, "what was only read is not validated")                        \
-	X(backup_forgets, "", DUR | DURN | SSER | AGREE, "a backup drops records unapplied")           \
+	X(backup_forgets, "", DUR | DURN | SSER | AGREE, "a backup drops records unapplied")   \
 	X(mark_early, "", DUR | RDA | ATOM | FSCK,                                             \
 	  "a transaction is marked as truncated before its objects are durable")               \
 	X(locks_any, "", SSER | LIN | ATOM, "a primary locks what has another version by now") \

@@ -180,16 +180,17 @@ static bool is_locked(const struct farm_server *server, unsigned region)
 	return false;
 }
 
-/* The primary's part: nobody gets a lock meanwhile, and nobody has one. */
-static void copy_region(struct farm_server *server)
+/* The primary's part: nobody gets a lock meanwhile, and nobody has one. False: somebody has. */
+static bool copy_region(struct farm_server *server)
 {
 	struct farm_copy *copy = &server->copy;
 	const struct farm_copy what = *copy;
 	const size_t step = server->pool.record_bytes, bytes = server->pool.region_bytes;
 	struct ask ask = {.op = WIPE, .region = (uint8_t)what.region, .all = what.wipe};
 	if (is_locked(server, what.region))
-		return;
+		return false;
 	ask.epoch = server->open;
+	ask.map = server->map;
 	int rc = farm_ask(server, what.to, &ask, NULL);
 	for (size_t off = 0; off < bytes && !rc; off += step) {
 		const uint8_t *from = server->pool.region[what.region] + off;
@@ -201,6 +202,7 @@ static void copy_region(struct farm_server *server)
 		rc = farm_ask(server, what.to, &ask, NULL);
 	if (copy->state == COPY_WANTED && copy->epoch == what.epoch) /* no recovery came between */
 		copy->state = rc ? COPY_FAILED : COPY_DONE;
+	return true;
 }
 
 /* --- */
@@ -250,13 +252,11 @@ static bool keep(struct farm_server *server)
 	next.members &= now.alive | my_bit(server);
 	if (next.members != now.members) /* a lease has ended */
 		return configure(&now, &next), true;
-	if (server->copy.state == COPY_WANTED) {
-		copy_region(server);
-		return true;
-	}
+	/* Who has a lock may be dead: then he is recovered first. */
+	const bool waits = server->copy.state == COPY_WANTED && !copy_region(server);
 	if (server->open)
 		suspect(server, &now);
-	return now.primary == server->env.server && manage(server, &now);
+	return (now.primary == server->env.server && manage(server, &now)) || waits;
 }
 
 static void keeper(void *arg)
@@ -285,10 +285,13 @@ static void watch_service(void *arg)
 	leave(server);
 	rt_config_get(&known);
 	for (;;) {
+		const uint32_t members = known.members;
 		farm_keep(server);
 		rt_config_wait(&known);
+		/* Who has left may have begun anew, and does not know the connection. */
+		const uint32_t gone = ~known.alive | (members & ~known.members);
 		for (unsigned s = 0; s < FARM_SERVERS; s++)
-			if (server->connected[s] && !(known.alive >> s & 1))
+			if (server->connected[s] && gone >> s & 1)
 				rpc_break(&server->peer[s]);
 	}
 }

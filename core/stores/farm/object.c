@@ -195,8 +195,8 @@ void farm_fsck(const struct tm_env *env, struct tm_fsck *fsck)
 static const struct object *find_object(const struct farm_pool *pool, const uint8_t *key)
 {
 	for (unsigned n = 0; n < pool->slots; n++) {
-		const struct object *object =
-			farm_object(pool, farm_region(key), farm_slot(pool, key, n));
+		const struct object *object = farm_object(pool, farm_region(key),
+							  farm_slot(pool, key, n));
 		if (!farm_version(object->head))
 			break;
 		if (!memcmp(object->key, key, sizeof(object->key)))

@@ -126,9 +126,11 @@ static struct txn *txn_of(struct recovery *r, const struct record *record)
 	return t;
 }
 
-/* What server `s` has of a transaction. */
+/* What server `s` has of a transaction. A decision has the entries of all regions, and whoever has
+ * it may be the only one. */
 static int note(struct recovery *r, unsigned s, const struct record *record)
 {
+	const bool decided = record->type >= COMMIT_RECOVERY;
 	const struct entry *e = NULL;
 	struct txn *t = txn_of(r, record);
 	if (!t)
@@ -136,7 +138,7 @@ static int note(struct recovery *r, unsigned s, const struct record *record)
 	t->committed |= record->type == COMMIT_PRIMARY || record->type == COMMIT_RECOVERY;
 	t->aborted |= record->type == ABORT_RECOVERY;
 	while ((e = farm_entry(record, e))) {
-		if (!(r->ask.map.servers[e->region] >> s & 1))
+		if (!decided && !(r->ask.map.servers[e->region] >> s & 1))
 			continue;
 		t->lock[e->region] |= record->type == LOCK;
 		t->backup[e->region] |= record->type == COMMIT_BACKUP;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/rt/rt.h"
 #include "core/stores/farm/farm.h"
+#include "core/verbs_compat.h"
 
 size_t farm_message_bytes(const struct tm_params *params)
 {
@@ -403,8 +404,11 @@ static int copy(struct farm_server *server, const struct ask *ask)
 	return failed ? -EIO : 0;
 }
 
+/* If it is no member, clients of an earlier configuration may be connected still. */
 static int wipe(struct farm_server *server, const struct ask *ask)
 {
+	if (ask->all)
+		close_connections(server, ask);
 	server->pool.head->copying |= 1u << ask->region;
 	pmem_persist(server->pool.head, TM_LINE);
 	for (uint32_t client = 1; ask->all && client < server->pool.senders; client++) {
@@ -542,6 +546,9 @@ static void look_at_logs(struct farm_server *server)
 static int export_all(struct farm_server *server)
 {
 	const struct farm_pool *pool = &server->pool;
+	const int plain = IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access;
+	if (server->params.knob[ACK] == ACK_FLUSH)
+		server->rpc.qp_access |= IBV_ACCESS_FLUSH_GLOBAL | IBV_ACCESS_FLUSH_PERSISTENT;
 	const int access = IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access;
 	int rc = rpc_server_export(&server->rpc, pool->log, pool->log_bytes, access);
 	if (!rc)
@@ -549,7 +556,7 @@ static int export_all(struct farm_server *server)
 				       FARM_REGIONS * pool->region_bytes, access);
 	if (!rc)
 		rc = rpc_server_export(&server->rpc, server->done,
-				       pool->senders * sizeof(*server->done), access);
+				       pool->senders * sizeof(*server->done), plain);
 	return rc;
 }
 
