@@ -37,7 +37,7 @@
 
 #define KNOWN_ROWS	 2048 /* at most, of all stores */
 #define KNOWN_STORE_ROWS 256  /* and of one */
-#define KNOWN_WORDS	 200  /* bytes of a row, with one blank between words, and its '\0' */
+#define KNOWN_WORDS	 256  /* bytes of a row, with one blank between words, and its '\0' */
 #define KNOWN_COLUMNS	 64   /* of a store, at most */
 #define KNOWN_COLUMN	 64   /* bytes of a column's name */
 

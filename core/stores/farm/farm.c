@@ -21,6 +21,9 @@ static const struct tm_knob knobs[] = {
 	[MEMBERSHIP] =
 		{"membership", "precise ignored",
 		 "a client asks the service, after it has read, whether the same servers lead"},
+	[VOTES] = {"votes", "lock no_lock",
+		   "in recovery a region that has seen LOCK only votes for what another one has "
+		   "seen; or against it"},
 	[BUG] = KV_BUG_KNOB(FARM_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
@@ -40,6 +43,8 @@ static const struct tm_variant variants[] = {
 	{"header_only", "line_versions=off", "a read does not compare the versions of lines", RDA},
 	{"no_precise_membership", "membership=ignored",
 	 "a client believes what it reads from a server that was removed", 0},
+	{"lock_is_no_vote", "votes=no_lock", "recovery aborts where a region has seen LOCK only",
+	 0},
 	KV_BUG_VARIANTS(FARM_BUGS)};
 
 static const struct tm_workload workloads[] = {

@@ -74,7 +74,18 @@
 #include "core/stores/kv_small.h"
 #include "core/stores/rpc.h"
 
-enum { ACK, LOG_CRC, PERSIST_BEFORE_DROP, COMMITS, SERVES, LINE_VERSIONS, MEMBERSHIP, BUG, KNOBS };
+enum {
+	ACK,
+	LOG_CRC,
+	PERSIST_BEFORE_DROP,
+	COMMITS,
+	SERVES,
+	LINE_VERSIONS,
+	MEMBERSHIP,
+	VOTES,
+	BUG,
+	KNOBS
+};
 enum { ACK_CPU, ACK_FLUSH, ACK_NIC };
 enum { CRC_ON, CRC_OFF };
 enum { PERSIST_ON, PERSIST_OFF };
@@ -82,6 +93,7 @@ enum { COMMIT_IN_ORDER, COMMIT_EARLY_PRIMARY, COMMIT_REPORT_AFTER_BACKUP };
 enum { SERVE_RECOVERED, SERVE_EARLY };
 enum { VERSIONS_ON, VERSIONS_OFF };
 enum { MEMBERSHIP_PRECISE, MEMBERSHIP_IGNORED };
+enum { VOTES_LOCK, VOTES_NO_LOCK };
 /* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
 #define FARM_BUGS(X)                                                                           \
 	X(reads_locked, "", RDA | SSER | LIN, "a read does not look at the lock")              \
@@ -91,9 +103,7 @@ enum { MEMBERSHIP_PRECISE, MEMBERSHIP_IGNORED };
 	  "a transaction is marked as truncated before its objects are durable")               \
 	X(locks_any, "", SSER | LIN | ATOM, "a primary locks what has another version by now") \
 	X(loses_locks, "", LIVE, "an ABORT does not unlock")                                   \
-	X(not_fenced, "", DUR | DURN | SSER, "recovery leaves clients' connections open")      \
-	X(lock_is_no_vote, "", DUR | DURN | ATOM | SSER,                                       \
-	  "recovery aborts if a region has seen LOCK only")
+	X(not_fenced, "", DUR | DURN | SSER, "recovery leaves clients' connections open")
 enum { NO_BUG, FARM_BUGS(KV_BUG_VALUE) };
 
 #define FARM_REGIONS RT_CONFIG_PARTS

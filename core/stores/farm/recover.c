@@ -175,7 +175,7 @@ static bool is_truncated(const struct recovery *r, const struct txn *t, unsigned
  * LOCK, or the end. */
 static bool is_committed(const struct recovery *r, const struct txn *t)
 {
-	const bool counts = !has_bug(&r->server->params, lock_is_no_vote);
+	const bool counts = r->server->params.knob[VOTES] == VOTES_LOCK;
 	bool backup = false;
 	if (t->committed)
 		return true;
