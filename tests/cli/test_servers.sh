@@ -117,6 +117,11 @@ says 'DUR    promised  holds' 'SSER   promised  holds'
 run 1 tidemark crashtest farm --variant serve_early --workload w-r --knob domain=dmp --runs 1000 --states 1 --fail-fast --no-traces
 says 'farm' 'broken'
 
+# Regions of HTM: what is committed survives where caches are saved.
+run 0 tidemark crashtest drtm --variant saved "${txn[@]}" --runs 60 --states 100 --no-traces
+run 1 tidemark crashtest drtm --variant undone --workload T --runs 20 --states 400 --fail-fast --no-traces
+says 'ATOM   promised  broken'
+
 # What a server does after it was left out, and a member whose copy is not the newest.
 cat >fence.trace <<'END'
 tidemark-trace 1

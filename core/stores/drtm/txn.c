@@ -79,8 +79,8 @@ static void log_locks(const struct drtm_server *server, struct drtm_txn *txn, bo
 		persist_log(server, entry, sizeof(*entry));
 	}
 	server->pool.log->n = n;
-	if (n)
-		set_log(server, LOG_LOCKS);
+	if (n || has_bug(&server->params, redo_blind))
+		set_log(server, n ? LOG_LOCKS : LOG_EMPTY);
 }
 
 /* What they become. From here on the transaction is committed. */
@@ -205,7 +205,7 @@ void drtm_finish(struct drtm_server *server, bool committed, bool again)
 		}
 		again = true;
 	} while (rc);
-	if (log->state)
+	if (log->state && !has_bug(&server->params, redo_blind))
 		set_log(server, LOG_EMPTY);
 }
 
