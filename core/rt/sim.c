@@ -257,6 +257,13 @@ void sim_set_alone(struct sim *sim, bool on)
 {
 	assert(sim->running && sim->alone != on);
 	sim->alone = on;
+	if (!sim->source)
+		return;
+	/* Its steps are no questions to the source, and count for none. */
+	uint32_t *skip = &sim->source->skip[CHOICE_STEP];
+	if (on)
+		sim->step_skip = *skip;
+	*skip = on ? UINT32_MAX : sim->step_skip;
 }
 
 void sim_set_anywhere(struct sim *sim, bool on)

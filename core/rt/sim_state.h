@@ -117,6 +117,7 @@ struct sim {
 	unsigned delays;
 	uint64_t quiescent_at; /* when the latest of them goes on, at the latest */
 	bool stopping, anywhere, alone;
+	uint32_t step_skip; /* of the source, before it was alone */
 	unsigned servers, losses;
 	struct one_server {
 		bool down;     /* its process has died, and the next one has not begun */

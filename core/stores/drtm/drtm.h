@@ -74,7 +74,7 @@ enum { LOG_IN_HTM, LOG_AFTER };
 	X(read_first, " domain=wsp", SSER | LIN, "a record is READ before it is locked")           \
 	X(unlock_first, " domain=wsp", RDA | SSER, "the lock goes before the value comes")         \
 	X(redo_blind, " domain=wsp", LIN | SSER | DUR,                                             \
-	  "the log stays, and recovery does again what it says without a look at the lock")                            \
+	  "the log stays, and recovery does again what it says without a look at the lock")        \
 	X(undone, " domain=wsp", ATOM | DUR, "recovery unlocks what is committed, too")            \
 	X(locks_kept, "", LIVE, "locks that the log does not name stay")                           \
 	X(any_order, " domain=wsp fallback=first", LIVE,                                           \
