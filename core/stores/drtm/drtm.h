@@ -52,6 +52,7 @@
  */
 #include "core/stores/kv.h"
 #include "core/stores/kv_small.h"
+#include "core/stores/members.h"
 #include "core/stores/rpc.h"
 
 #define DRTM_SERVERS 2

@@ -86,16 +86,14 @@ int drtm_recover(const struct tm_env *env)
 int drtm_serve(const struct tm_env *env)
 {
 	struct drtm_server *server = calloc(1, sizeof(*server));
-	struct tm_params more = *env->params;
-	struct tm_env with = *env;
+	struct tm_params more;
+	const struct tm_env with = members_env_served(env, DRTM_SERVERS, &more);
 	if (!server)
 		return -ENOMEM;
 	server->params = *env->params;
 	server->env = *env;
 	server->env.params = &server->params;
 	server->pool = drtm_pool_at(&server->params, env->pm);
-	more.clients += DRTM_SERVERS; /* that connect to this one */
-	with.params = &more;
 	int rc = rpc_server_init(&server->rpc, &with, drtm_txn_bytes(env->params, TM_TXN_OPS),
 				 handle, server);
 	if (rc)

@@ -107,9 +107,7 @@ static int connect_once(struct drtm_server *server, unsigned to)
 {
 	const bool two = has_bug(&server->params, two_ways) && !is_own(server, to);
 	const size_t bytes = server->pool.records * server->pool.record_bytes;
-	struct tm_env env = server->env;
-	env.server = to;
-	env.client = env.params->clients + 1 + server->env.server;
+	const struct tm_env env = members_env(&server->env, to);
 	rpc_close(&server->conn[to]);
 	if (two)
 		rpc_close(&server->second);

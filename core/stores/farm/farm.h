@@ -69,9 +69,9 @@
  *	farm.c		the store: knobs, variants, what it promises
  */
 #include <semaphore.h>
-#include "core/rt/config.h"
 #include "core/stores/kv.h"
 #include "core/stores/kv_small.h"
+#include "core/stores/members.h"
 #include "core/stores/rpc.h"
 
 enum {

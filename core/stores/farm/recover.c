@@ -6,7 +6,6 @@
 #include <string.h>
 #include "core/rt/rt.h"
 #include "core/stores/farm/farm.h"
-#include "core/stores/members.h"
 
 #define TXNS_EACH 4 /* of a sender, at most, of which there are records */
 

@@ -563,8 +563,8 @@ static int export_all(struct farm_server *server)
 int farm_serve(const struct tm_env *env)
 {
 	struct farm_server *server = calloc(1, sizeof(*server));
-	struct tm_params more = *env->params;
-	struct tm_env with = *env;
+	struct tm_params more;
+	const struct tm_env with = members_env_served(env, FARM_SERVERS, &more);
 	const size_t bytes = farm_message_bytes(env->params);
 
 	if (!server)
@@ -581,8 +581,6 @@ int farm_serve(const struct tm_env *env)
 		return -ENOMEM;
 	look_at_logs(server);
 	server->began = rt_now();
-	more.clients += FARM_SERVERS; /* the other servers */
-	with.params = &more;
 	int rc = rpc_server_init(&server->rpc, &with, bytes, handle, server);
 	if (!rc)
 		rc = export_all(server);
