@@ -297,6 +297,7 @@ else()
 	tidemark_guest_test(test_vm ${PROJECT_SOURCE_DIR}/tests/vm/test_vm.sh)
 	tidemark_guest_test(test_vmtest ${PROJECT_SOURCE_DIR}/tests/vm/test_vmtest.sh $<TARGET_FILE:tidemark>)
 	tidemark_guest_test(test_vmcommit ${PROJECT_SOURCE_DIR}/tests/vm/test_vmcommit.sh $<TARGET_FILE:tidemark>)
+	tidemark_guest_test(test_vm_servers ${PROJECT_SOURCE_DIR}/tests/vm/test_vm_servers.sh $<TARGET_FILE:tidemark>)
 	tidemark_guest_test(test_vmdiff ${PROJECT_SOURCE_DIR}/tests/vm/test_vmdiff.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_guest_test(test_vm_interop ${PROJECT_SOURCE_DIR}/vm/interop --build ${PROJECT_BINARY_DIR})
 	tidemark_guest_test(test_vmsoak ${PROJECT_SOURCE_DIR}/vm/soak --tidemark $<TARGET_FILE:tidemark> --store efactory

@@ -48,6 +48,27 @@ static json_t *break_json(const struct exam_break *b)
 	return json_pack("{s:i, s:s, s:s}", "keys", (int)b->keys, "subset", subset, "how", b->text);
 }
 
+static const char *why_not_judged(unsigned contract)
+{
+	switch (contract) {
+	case TM_OK:
+		return "the recordings do not say what was injected";
+	case TM_ATOM:
+	case TM_SSER:
+		return "the recordings have no transactions";
+	case TM_DURN:
+	case TM_FENCE:
+		return "the recordings do not say which server failed";
+	case TM_AGREE:
+		return "there is the pool of one server at most";
+	case TM_OWN:
+		return "the recordings have no operations of the store's own";
+	default:
+		return CONTRACTS_BY_RUNNING & TM_BIT(contract) ? "there are no media"
+							       : "it is about several keys";
+	}
+}
+
 static json_t *cells_json(const struct cut *c, const struct exam *e)
 {
 	const unsigned watched = exam_watched(c->store.store);
@@ -64,11 +85,7 @@ static json_t *cells_json(const struct cut *c, const struct exam *e)
 				  !!(c->store.store->promises & TM_BIT(k)), "watched",
 				  !!(watched & TM_BIT(k)), "of_keys",
 				  !(CONTRACTS_BY_RUNNING & TM_BIT(k)), "verdict",
-				  verdict_word(cell), "why",
-				  cell->judged ? ""
-				  : k == TM_OK ? "the recordings do not say what was injected"
-				  : CONTRACTS_BY_RUNNING & TM_BIT(k) ? "there are no media"
-								     : "it is about several keys",
+				  verdict_word(cell), "why", cell->judged ? "" : why_not_judged(k),
 				  "unsure", (int)cell->unsure, "happened",
 				  break_json(&cell->happened), "possible",
 				  break_json(&cell->possible)));

@@ -105,6 +105,7 @@ last 'server 1 is the primary; members: 1; alive: 1'
 goes_on one
 end_load one
 examined 0 '  LIN   holds' one
+says '  DURN  not judged: the recordings do not say which server failed'
 
 # all_die: the service first, so that neither server takes over from the other
 all_die() {
