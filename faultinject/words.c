@@ -362,13 +362,23 @@ static unsigned parse_delay(const char *text)
 /* In the order of enum life_verb. A key is named by its number, from 1. */
 static const char *const life_words[LIFE_VERBS] = {"put key %u", "put key %u long", "get key %u",
 						   "del key %u"};
+static const char *const life_txns[LIFE_TXN_VERBS] = {"put key %u and the next",
+						      "get key %u and the next"};
 static const char life_call[] = "call %u"; /* likewise */
 
 static void print_life(unsigned answer, char *buf, size_t n)
 {
-	uint32_t number = 1 + (life_is_keyed(answer) ? life_key(answer) : answer - LIFE_CALLS);
-	print_pattern(life_is_keyed(answer) ? life_words[life_verb(answer)] : life_call, NULL,
-		      &number, buf, n);
+	uint32_t number = answer - LIFE_CALLS;
+	const char *pattern = life_call;
+	if (life_is_keyed(answer)) {
+		pattern = life_words[life_verb(answer)];
+		number = life_key(answer);
+	} else if (life_is_txn(answer)) {
+		pattern = life_txns[(answer - LIFE_TXNS) % LIFE_TXN_VERBS];
+		number = (answer - LIFE_TXNS) / LIFE_TXN_VERBS;
+	}
+	number++;
+	print_pattern(pattern, NULL, &number, buf, n);
 }
 
 static int parse_life(const char *text)
@@ -380,6 +390,11 @@ static int parse_life(const char *text)
 		uint32_t key;
 		if (words_are(text, life_words[verb], &key) && key && key <= UINT16_MAX)
 			return (int)life_answer(verb, key - 1);
+	}
+	for (unsigned verb = 0; verb < LIFE_TXN_VERBS; verb++) {
+		uint32_t key;
+		if (words_are(text, life_txns[verb], &key) && key && key <= UINT8_MAX)
+			return (int)life_txn(verb, key - 1);
 	}
 	return -1;
 }

@@ -79,7 +79,7 @@ uint64_t image_mark(struct image_source *is, uint32_t line)
 					.who = &is->world->life.who[client],
 					.occurrence = 1,
 					.a = (line - MARK_LIFE) / LIFE_CLIENTS};
-	return life_answer_to(is, &at, client, life_answers(s->w.keys, setup_calls(s))) + 1;
+	return life_answer_to(is, &at, client, life_kinds(s)) + 1;
 }
 
 unsigned image_decide(struct image_source *is, uint32_t line, unsigned answers)

@@ -375,7 +375,8 @@ static bool lives_by(const struct shrinker *sh, unsigned key)
 	struct life_plan life[WORLDS];
 	memcpy(life, sh->best.life, sizeof(life));
 	for (unsigned i = 0; i < LIFE_ANSWERS; i++)
-		if (life_is_keyed(*life_at(life, i)) && life_key(*life_at(life, i)) == key)
+		if (life_is_txn(*life_at(life, i)) || /* which key is the next depends on it */
+		    (life_is_keyed(*life_at(life, i)) && life_key(*life_at(life, i)) == key))
 			return true;
 	return false;
 }

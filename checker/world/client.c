@@ -94,8 +94,9 @@ void client_keep_return(struct world_client *c, const struct history_op *op)
 {
 	struct world_gets *gets = &c->world->gets;
 	struct world_get *get = &gets->get[c->get];
-	if (get->op.kind == OP_PUT || get->op.kind == OP_DEL)
+	if (get->op.kind == OP_PUT || get->op.kind == OP_DEL || op->aborted)
 		get->error = op->error;
+	get->aborted = op->aborted;
 	get->returned = op->returned >= 0;
 	get->unexplained = op->unexplained;
 	keep_event(gets, 2 * c->get + 1);
@@ -334,6 +335,8 @@ void world_begins(struct world *w, const struct world_get *get)
 	assert(op >= 0 && w->machine);
 	if (get->op.kind == OP_PUT)
 		life_value(w, &get->op);
+	if (get->joined)
+		history_join(w->history, op);
 }
 
 void world_returns(struct world *w, int op, const struct world_get *get, const uint8_t *bytes)
@@ -351,6 +354,8 @@ void world_returns(struct world *w, int op, const struct world_get *get, const u
 		note_answer(w, op, bytes + get->at,
 			    get->len <= w->gets.longest ? get->len : w->gets.longest);
 	history_return(w->history, op, error, value);
+	if (get->aborted)
+		history_aborted(w->history, op);
 	if (get->unexplained)
 		history_unexplained(w->history, op);
 }
@@ -444,48 +449,39 @@ static void end_op(const struct world_client *c, const struct workload_op *op, i
 /* --- transactions --- */
 
 /* What is asked for, and where answers go. */
-static struct tm_txn make_txn(struct world *w, unsigned client, const struct workload_op *op,
-			      unsigned n)
+static struct tm_txn make_txn(struct world *w, const struct workload_op *op, unsigned n)
 {
 	const struct setup *s = w->setup;
 	struct tm_txn txn = {.ops = n};
 	assert(n <= TM_TXN_OPS);
 	for (unsigned i = 0; i < n; i++, op++) {
-		const struct setup_value *v = op->kind == OP_PUT
-						      ? setup_put_value(s, client, op->nth)
-						      : NULL;
-		txn.op[i] = (struct tm_txn_op){.put = v,
-					       .del = op->kind == OP_DEL,
-					       .key = s->w.key[op->key].name,
-					       .klen = s->w.key[op->key].klen,
-					       .value = v ? v->bytes : NULL,
-					       .vlen = v ? v->vlen : 0,
-					       .answer = v ? NULL
-							   : sim_alloc(w->sim, s->params.max_vlen),
-					       .cap = v ? 0 : s->params.max_vlen};
+		const bool put = op->kind == OP_PUT;
+		txn.op[i] = (struct tm_txn_op){
+			.put = put,
+			.del = op->kind == OP_DEL,
+			.key = s->w.key[op->key].name,
+			.klen = s->w.key[op->key].klen,
+			.vlen = put ? op->vlen : 0,
+			.answer = put ? NULL : sim_alloc(w->sim, s->params.max_vlen),
+			.cap = put ? 0 : s->params.max_vlen};
 	}
 	return txn;
 }
 
 /* All of its operations begin. The first one in the history. */
-static int begin_txn(struct world_client *c, const struct workload_op *op, unsigned n)
+static int begin_txn(struct world_client *c, const struct workload_op *op, struct tm_txn *txn)
 {
 	struct world *w = c->world;
-	int first = -1;
-	for (unsigned i = 0; i < n; i++, op++) {
-		const bool put = op->kind == OP_PUT;
-		int at = invoke(c,
-				put		     ? HISTORY_PUT
-				: op->kind == OP_DEL ? HISTORY_DEL
-						     : HISTORY_GET,
-				op);
-		if (put) {
-			const struct setup_value *v = setup_put_value(w->setup, c->number, op->nth);
-			w->op_of_value[v - w->setup->value] = at;
-		}
+	const int first = (int)w->history->ops;
+	for (unsigned i = 0; i < txn->ops; i++, op++) {
+		if (op->kind == OP_PUT)
+			txn->op[i].value = begin_put(c, op);
+		else
+			invoke(c, op->kind == OP_DEL ? HISTORY_DEL : HISTORY_GET, op);
 		if (i)
-			history_join(w->history, at);
-		first = i ? first : at;
+			history_join(w->history, c->op);
+		if (w->gets.kept)
+			w->gets.get[c->get].joined = i > 0;
 		c->op = -1;
 	}
 	return first;
@@ -504,6 +500,11 @@ static void end_txn_op(struct world_client *c, int at, const struct tm_txn *txn,
 	int own = txn->aborted ? -ECANCELED : error;
 	if (gets)
 		own = get_says(w, w->history->op[at].key, &get, o->answer, &value);
+	if (w->gets.kept) {
+		c->get += i > 0;
+		if (!o->put && !o->del)
+			keep_answer(c, gets ? get.error : own, get.len, o->answer);
+	}
 	if (gets && o->found)
 		note_answer(w, at, o->answer, o->vlen < o->cap ? o->vlen : o->cap);
 	history_return(w->history, at, own, value);
@@ -512,6 +513,8 @@ static void end_txn_op(struct world_client *c, int at, const struct tm_txn *txn,
 	else if (error &&
 		 !error_explained(w, c->number, history_operation(w->history->op[at].kind), error))
 		history_unexplained(w->history, at);
+	if (w->gets.kept)
+		client_keep_return(c, &w->history->op[at]);
 	sim_mix(w->sim, (uint64_t)at << 32 | (uint32_t)own, (uint32_t)value);
 	if (!sim_tracing(w->sim) || !gets)
 		return;
@@ -520,7 +523,7 @@ static void end_txn_op(struct world_client *c, int at, const struct tm_txn *txn,
 		  own ? ": bytes that more than one PUT writes" : what);
 }
 
-static void client_txn(struct world_client *c, const struct workload_op *op, unsigned n)
+int client_txn(struct world_client *c, const struct workload_op *op, unsigned n)
 {
 	struct world *w = c->world;
 	const struct traced about = {.kind = TRACED_RETURN};
@@ -529,9 +532,11 @@ static void client_txn(struct world_client *c, const struct workload_op *op, uns
 		named++;
 	named = op[named].kind == OP_PUT ? named : 0;
 	begin_op(c, op, n, named);
-	struct tm_txn txn = make_txn(w, c->number, op, n);
-	int first = begin_txn(c, op, n);
+	struct tm_txn txn = make_txn(w, op, n);
+	int first = begin_txn(c, op, &txn);
 	c->op = first + (int)named;
+	if (w->gets.kept)
+		c->get -= n - 1; /* the first one's */
 	int error = sane_error(w->setup->store->txn(c->handle, &txn));
 	txn.aborted &= !error;
 	c->op = -1;
@@ -544,6 +549,7 @@ static void client_txn(struct world_client *c, const struct workload_op *op, uns
 				txn.aborted ? "0: aborted" : error_name(error).text);
 	sim_power_fails_here(w->sim, CRASH_AFTER_RETURN);
 	end_op(c, op, error);
+	return error;
 }
 
 void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf)

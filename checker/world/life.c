@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "checker/world/world_client.h"
-#include "faultinject/life.h"
 #include "faultinject/random_source.h"
 
 /* Values of lives: no workload's client has PUTs of such numbers. */
@@ -31,7 +30,7 @@ void life_begin(struct world *w)
 {
 	struct life *life = &w->life;
 	life->on = life->second = false;
-	life->puts = 0;
+	life->puts = life->asked = 0;
 	memset(life->busy, 0, sizeof(life->busy));
 	memset(life->nth, 0, sizeof(life->nth));
 	/* The reader has got every key. */
@@ -85,6 +84,16 @@ unsigned life_client(const struct world *w, const struct choice_point *at)
 	return at->who == &w->life.who[1];
 }
 
+static bool has_txns(const struct setup *s)
+{
+	return s->store->txn && s->w.keys > 1 && setup_puts(s);
+}
+
+unsigned life_kinds(const struct setup *s)
+{
+	return life_answers(s->w.keys, has_txns(s), setup_calls(s));
+}
+
 unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigned client,
 		   uint64_t *random)
 {
@@ -105,9 +114,29 @@ unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigne
 		return LIFE_CALLS + (unsigned)(draw / 2 % calls);
 	if (calls)
 		draw /= 2;
+	if (has_txns(s) && draw % 3 == 0)
+		return life_txn(draw / 3 % 4 ? LIFE_TXN_PUT : LIFE_TXN_GET,
+				(unsigned)(draw / 12 % s->w.keys));
+	if (has_txns(s))
+		draw /= 3;
 	enum life_verb verb = verbs[draw % sizeof(verbs)];
 	draw /= sizeof(verbs);
 	return life_answer(verb, (unsigned)(draw % s->w.keys));
+}
+
+/* Its operations are one transaction. */
+static void ask_txn(struct world *w, unsigned k, unsigned answer)
+{
+	const struct setup *s = w->setup;
+	for (unsigned i = 0; i < LIFE_TXN_OPS; i++) {
+		struct workload_op *op = &w->life.op[k][i];
+		*op = (struct workload_op){
+			.kind = (answer - LIFE_TXNS) % LIFE_TXN_VERBS ? OP_GET : OP_PUT,
+			.txn = i ? TXN_NEXT : TXN_FIRST,
+			.key = (uint16_t)(((answer - LIFE_TXNS) / LIFE_TXN_VERBS + i) % s->w.keys)};
+		op->vlen = op->kind == OP_PUT ? s->life_vlen : 0;
+		op->nth = ++w->life.nth[k][op->kind];
+	}
 }
 
 /* What client `k` does in this round. False: nothing. */
@@ -115,17 +144,27 @@ static bool ask(struct world *w, unsigned round, unsigned k)
 {
 	const struct setup *s = w->setup;
 	struct life *life = &w->life;
-	struct workload_op *op = &life->op[k];
+	struct workload_op *op = life->op[k];
 	struct choice_point at = {
 		.kind = CHOICE_LIFE, .who = &life->who[k], .occurrence = 1, .a = round};
 	unsigned calls = setup_calls(s);
-	unsigned answer = sim_choose(w->sim, &at, life_answers(s->w.keys, calls));
+	unsigned answer = sim_choose(w->sim, &at, life_kinds(s));
 	if (!answer)
 		return false;
+	/* A store without PUTs takes what means a key for one of its own operations; so does each
+	 * what means a key that there is not, or it takes that for a transaction. */
+	if (life_is_keyed(answer) ? !s->store->put || life_key(answer) >= s->w.keys
+				  : life_is_txn(answer) && !has_txns(s))
+		answer = has_txns(s) ? life_txn(answer % LIFE_TXN_VERBS, answer % s->w.keys)
+				     : LIFE_CALLS + (answer - LIFE_KEYED) % calls;
+	life->asked += life_is_txn(answer) ? LIFE_TXN_OPS : 1;
+	if (life->asked > LIFE_OPS)
+		return false;
+	if (life_is_txn(answer)) {
+		ask_txn(w, k, answer);
+		return true;
+	}
 	*op = (struct workload_op){.kind = OP_CLEAN};
-	/* A store without PUTs takes what means a key for one of its own operations. */
-	if (life_is_keyed(answer) && (!s->store->put || life_key(answer) >= s->w.keys))
-		answer = LIFE_CALLS + (answer - LIFE_KEYED) % calls;
 	if (answer >= LIFE_CALLS) {
 		op->kind = OP_CALL;
 		op->call = (uint8_t)(answer - LIFE_CALLS);
@@ -151,8 +190,14 @@ static bool ask(struct world *w, unsigned round, unsigned k)
 static void do_op(struct world_client *c, unsigned k, uint8_t *buf)
 {
 	struct world *w = c->world;
-	const struct workload_op *op = &w->life.op[k];
+	const struct workload_op *op = w->life.op[k];
 	unsigned at = w->history->ops;
+	if (op->txn) {
+		int error = client_txn(c, op, LIFE_TXN_OPS);
+		if (error)
+			world_refused(w, "txn", error, "after recovery, a transaction fails: ");
+		return;
+	}
 	client_do(c, op, buf);
 	if (op->kind == OP_CLEAN && w->result.ok_broken)
 		world_trouble(w, true, "%s", w->result.ok_why);

@@ -14,6 +14,7 @@
  */
 #include "checker/judge/history.h"
 #include "core/rt/choose.h"
+#include "faultinject/life.h"
 #include "scenarios/workload/workload.h"
 
 #define LIFE_ROUNDS  3
@@ -38,7 +39,8 @@ struct life {
 					   them */
 	bool on;			/* it has begun */
 	bool second;			/* the second client has connected */
-	struct workload_op op[LIFE_CLIENTS];
+	struct workload_op op[LIFE_CLIENTS][LIFE_TXN_OPS]; /* one, or a transaction's */
+	unsigned asked; /* operations; no more than LIFE_OPS, those of transactions included */
 	bool busy[LIFE_CLIENTS]; /* the operation has not returned */
 	uint16_t nth[LIFE_CLIENTS][OP_KINDS];
 	struct life_put put[LIFE_OPS];
@@ -71,7 +73,9 @@ const uint8_t *life_value(struct world *w, const struct workload_op *op);
 int32_t life_value_read(const struct world *w, unsigned key, const uint8_t *bytes, size_t len);
 /* Which client a point of CHOICE_LIFE asks about, 0 or 1. */
 unsigned life_client(const struct world *w, const struct choice_point *at);
-/* An answer to CHOICE_LIFE, drawn. */
+/* The number of answers to CHOICE_LIFE. */
+unsigned life_kinds(const struct setup *s);
+/* An answer to it, drawn. */
 unsigned life_draw(const struct setup *s, const struct choice_point *at, unsigned client,
 		   uint64_t *random);
 

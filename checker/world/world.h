@@ -49,6 +49,7 @@ struct world_get {
 	uint32_t len, at; /* of what it returned, and where that begins in world_gets.byte */
 	uint16_t client;  /* 0: the reader */
 	uint8_t returned, unexplained;
+	uint8_t joined, aborted; /* of the transaction of the one before; it was aborted */
 };
 
 /* All of them: GETs of all keys, if the store has any, and the looks (setup_look()); a life, and

@@ -59,6 +59,8 @@ int world_note_invoke(struct world *w, unsigned client, enum history_kind kind,
 void client_keep_return(struct world_client *c, const struct history_op *op);
 /* Connect. If that fails the world ends. */
 void client_open(struct world_client *c);
+/* n operations that are one transaction. What the store returned. */
+int client_txn(struct world_client *c, const struct workload_op *op, unsigned n);
 void client_do(struct world_client *c, const struct workload_op *op, uint8_t *buf);
 /* Single operations: a GET; one of the store's own, which `looks` at what was recovered; the same
  * without a note in the history, whose answer stays in the simulation's memory; a cleaning. */

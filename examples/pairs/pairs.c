@@ -17,7 +17,7 @@
 /* Knobs, by their places in the list at the end. */
 enum { KNOB_VALIDATE, KNOB_RECORD };
 enum { VALIDATE_FIRST, VALIDATE_WRITERS, VALIDATE_LATE, VALIDATE_NEVER };
-enum { RECORD_ONE, RECORD_EACH };
+enum { RECORD_ONE, RECORD_EACH, RECORD_LATER };
 
 #define MAX_VALUE 160
 #define DELETED UINT32_MAX /* in place of a value's length */
@@ -170,7 +170,10 @@ static int commit(struct server *s, const struct message *m)
 	if (puts && (rt_pm_full() || s->used + puts >= records(p)))
 		return -ENOSPC;
 	const bool current = validate != VALIDATE_LATE || is_current(s, m);
-	const unsigned most = p->knob[KNOB_RECORD] == RECORD_EACH ? 1 : TM_TXN_OPS;
+	const uint8_t record = p->knob[KNOB_RECORD];
+	/* Are there puts where the next record will be? They are of one that the power has torn. */
+	const bool each = record == RECORD_EACH || (record == RECORD_LATER && record_at(&s->env, s->used)->puts);
+	const unsigned most = each ? 1 : TM_TXN_OPS;
 	for (unsigned i = 0; i < m->parts;)
 		i = append(s, m, i, most);
 	return current ? 0 : -EAGAIN;
@@ -323,7 +326,8 @@ static const struct tm_knob knobs[] = {
 	[KNOB_VALIDATE] = {"validate", "first writers late never",
 			   "when the server looks whether versions are current: before it puts, not for those that put nothing, "
 			   "after, or never"},
-	[KNOB_RECORD] = {"record", "one each", "records of a transaction: one, or one for each put"},
+	[KNOB_RECORD] = {"record", "one each later",
+			 "records of a transaction: one, or one for each put, or that over what the power has left of another one"},
 	{NULL, NULL, NULL},
 };
 
@@ -332,6 +336,7 @@ static const struct tm_variant variants[] = {
 	 TM_BIT(TM_SSER) | TM_BIT(TM_ATOM)},
 	{"abort_late", "validate=late", "a seeded bug: what is aborted has been put already", TM_BIT(TM_NORES) | TM_BIT(TM_SSER)},
 	{"no_validation", "validate=never", "a seeded bug: updates are lost", TM_BIT(TM_SSER)},
+	{"two_later", "record=later", "a seeded bug: as two_records, where a record was torn", TM_BIT(TM_ATOM)},
 	{"two_records", "record=each", "a seeded bug: the power may leave half of a transaction", TM_BIT(TM_ATOM)},
 	{NULL, NULL, NULL, 0},
 };

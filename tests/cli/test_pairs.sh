@@ -36,6 +36,9 @@ grep -q '^client 1: T{get k2, put k1 8}$' traces/pairs-no_validation-SSER.trace 
 found unchecked_reads ATOM T-T "client 2's transaction 1 read c1.put"
 found two_records ATOM T "a reader after recovery read load k2, which client 1's transaction 1 overwrote"
 found abort_late NORES T-T-lost "PUT k1 was aborted; then a reader after recovery read c"
+# Only who uses a store that has recovered, and by transactions, finds this.
+found two_later ATOM T "a reader after the second failure read load k"
+grep -q 'life 1: put key . and the next$' traces/pairs-two_later-ATOM.trace || fail 'it takes no transaction of a life'
 
 # Lists of operations.
 printf 'load k1 40\n1 T{get k1, put k2 40}\n2,T{put k1 40, put k2 40}, 2 get k1\n' >two

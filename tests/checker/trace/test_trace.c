@@ -125,6 +125,7 @@ static const char *const deviations[] = {
 	"c3 - life 2: del key 1",
 	"c4 - life 2: put key 1 long",
 	"c3 - life 3: get key 2",
+	"c4 - life 3: put key 1 and the next",
 	"server - power before fence 1: fails",
 	"line table+0x0 at crash 2: version 0 of 1",
 	"- - power at end: fails",
