@@ -63,6 +63,13 @@ struct slot *mojim_slot(const struct mojim_pool *pool, const struct tm_params *p
 	return NULL;
 }
 
+struct slot *mojim_slot_after(const struct mojim_pool *pool, const struct tm_params *params,
+			      struct slot *slot, unsigned later)
+{
+	uint8_t *at = (uint8_t *)slot + later * slot_bytes(params);
+	return at < pool->area + pool->area_bytes ? (struct slot *)at : NULL;
+}
+
 uint8_t *mojim_buffer(const struct slot *slot, const struct tm_params *params, unsigned which)
 {
 	return (uint8_t *)(slot + 1) + which * buffer_bytes(params);

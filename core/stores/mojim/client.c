@@ -10,7 +10,7 @@ int mojim_open(const struct tm_env *env, void **out)
 	const struct tm_env to = members_env_primary(env);
 
 	return kv_client_open(calloc(1, sizeof(struct kv_client)), &to,
-			      mojim_message_bytes(env->params), TM_LINE, out);
+			      mojim_txn_bytes(env->params, TM_TXN_OPS), TM_LINE, out);
 }
 
 /* The reply is in client->msg when this returns 0, and its length is right. */
@@ -65,4 +65,43 @@ int mojim_del(void *arg, const void *key, size_t klen)
 	int rc = kv_req_init(&req, KV_DEL, key, klen);
 
 	return rc ? rc : call(client, &req, NULL, 0);
+}
+
+int mojim_txn(void *arg, struct tm_txn *txn)
+{
+	struct kv_client *client = arg;
+	const struct tm_params *params = &client->params;
+	const size_t bytes = mojim_txn_bytes(params, txn->ops);
+	struct kv_req *req = (struct kv_req *)client->msg;
+	int rc = 0;
+	size_t len;
+
+	memset(req, 0, bytes);
+	req->op = MOJIM_TXN;
+	req->off = txn->ops;
+	for (unsigned i = 0; i < txn->ops && !rc; i++) {
+		const struct tm_txn_op *o = &txn->op[i];
+		struct kv_req *part = mojim_part(params, req, i);
+		rc = o->put ? kv_put_init(part, o->key, o->klen, o->vlen, params->max_vlen)
+			    : kv_req_init(part, o->del ? KV_DEL : KV_GET, o->key, o->klen);
+		if (!rc && o->put)
+			memcpy(part + 1, o->value, o->vlen);
+	}
+	if (!rc)
+		rc = rpc_call(&client->conn, req, bytes, req, client->msg_bytes, &len);
+	if (rc)
+		return rc;
+	const struct kv_rsp *rsp = (const struct kv_rsp *)req;
+	if (len < sizeof(*rsp) || rsp->status || len != bytes)
+		return len >= sizeof(*rsp) && rsp->status ? rsp->status : -EPROTO;
+	for (unsigned i = 0; i < txn->ops; i++) {
+		struct tm_txn_op *o = &txn->op[i];
+		rsp = mojim_part(params, req, i);
+		o->found = !o->put && !o->del && !rsp->status;
+		if (!o->found)
+			continue;
+		o->vlen = rsp->vlen;
+		memcpy(o->answer, rsp + 1, o->vlen < o->cap ? o->vlen : o->cap);
+	}
+	return 0;
 }

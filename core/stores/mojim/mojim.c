@@ -33,7 +33,7 @@ static unsigned servers_of(const struct tm_params *params)
 const struct tm_store mojim_store = {
 	.name = "mojim",
 	.what = "Mojim (SV 3.4): a primary's area and its mirror",
-	.promises = RDA | LIN | DUR | DURN | AGREE | FENCE | NORES | OK | LIVE | FSCK,
+	.promises = RDA | LIN | DUR | DURN | AGREE | FENCE | ATOM | SSER | NORES | OK | LIVE | FSCK,
 	.servers = 2,
 	.losses = 2, /* of three */
 	.naps = true,
@@ -51,4 +51,5 @@ const struct tm_store mojim_store = {
 	.put = mojim_put,
 	.get = mojim_get,
 	.del = mojim_del,
+	.txn = mojim_txn,
 };

@@ -41,7 +41,8 @@
  *		0x0c u32 crc	 of the header without it, and of the bytes
  *		0x10 { u64 off in the area; u32 len; u32 zero } [2]
  *		0x30 u64 epoch	 as in `head`
- *		0x40 ... the bytes of the ranges, one after the other, in whole lines
+ *		0x38 u64 updates of a transaction; it takes so many places in the log
+ *		0x40 ... further ranges; then the bytes of all, one after the other; in whole lines
  *		... u64 commit	 seq, in the record's last line
  *
  *	area.c		slots, what the application does with them
@@ -77,10 +78,11 @@ enum { FLUSH_EACH, FLUSH_NEVER };
 	X(answers_first, " mode=syncsec", DUR | DURN | AGREE,                                    \
 	  "the mirror answers before the backup has the last record")                            \
 	X(keeps_blind, " mode=syncsec", AGREE | DUR | DURN,                                      \
-	  "the backup stays, although it has not got the rest of the log")
+	  "the backup stays, although it has not got the rest of the log")                       \
+	X(in_place, "", ATOM, "the primary changes the slots of a transaction one by one")
 enum { NO_BUG, MOJIM_BUGS(KV_BUG_VALUE) };
 
-#define MOJIM_RANGES  2
+#define MOJIM_RANGES  2 /* of one update */
 #define MOJIM_COPYING UINT64_MAX
 
 struct slot {
@@ -98,7 +100,7 @@ struct record {
 		uint64_t off;
 		uint32_t len, zero;
 	} range[MOJIM_RANGES];
-	uint64_t epoch, none;
+	uint64_t epoch, updates;
 };
 _Static_assert(sizeof(struct record) == TM_LINE, "the bytes begin on a line");
 
@@ -120,6 +122,9 @@ size_t mojim_record_bytes(const struct tm_params *params);
 /* The key's slot, or a free one; NULL: there is neither. */
 struct slot *mojim_slot(const struct mojim_pool *pool, const struct tm_params *params,
 			const uint8_t *key);
+/* So many slots later; NULL: there are not so many. */
+struct slot *mojim_slot_after(const struct mojim_pool *pool, const struct tm_params *params,
+			      struct slot *slot, unsigned later);
 uint8_t *mojim_buffer(const struct slot *slot, const struct tm_params *params, unsigned which);
 bool mojim_has_value(const struct slot *slot);
 /* tm_store.fsck */
@@ -127,12 +132,17 @@ void mojim_fsck(const struct tm_env *env, struct tm_fsck *fsck);
 
 /* --- record.c --- */
 
-/* A record of these ranges of the area, as they are now, at `to`: mojim_record_bytes(). */
-void mojim_fill(struct record *to, struct head head, const struct mojim_pool *pool,
-		const struct tm_params *params, const struct range *range, unsigned n);
-/* The same record for another log. */
-void mojim_for_epoch(struct record *to, const struct record *from, const struct tm_params *params,
-		     uint64_t epoch);
+/* What a record takes over: bytes for a range of the area. */
+struct source {
+	struct range range;
+	const void *bytes;
+};
+/* A record of these at `to`, which has mojim_record_bytes() for each update. */
+void mojim_fill(struct record *to, struct head head, const struct tm_params *params,
+		const struct source *source, unsigned n, unsigned updates);
+/* The same record for another log, or another place. */
+void mojim_for_log(struct record *to, const struct record *from, const struct tm_params *params,
+		   struct head head);
 /* The record of that number in the log; NULL: it is not there, not all of it. */
 const struct record *mojim_record(const struct mojim_pool *pool, const struct tm_params *params,
 				  uint64_t seq);
@@ -148,6 +158,26 @@ int mojim_open(const struct tm_env *env, void **out);
 int mojim_put(void *client, const void *key, size_t klen, const void *value, size_t vlen);
 int mojim_get(void *client, const void *key, size_t klen, void *value, size_t cap, size_t *vlen);
 int mojim_del(void *client, const void *key, size_t klen);
+int mojim_txn(void *client, struct tm_txn *txn);
+
+/* A request of MOJIM_TXN and its reply: a request with the number of parts in `off`; then each
+ * part's request or reply, with its value, in as many bytes. */
+#define MOJIM_TXN 110
+
+static inline size_t mojim_part_bytes(const struct tm_params *params)
+{
+	return kv_round_up(sizeof(struct kv_req) + params->max_vlen, 8);
+}
+
+static inline size_t mojim_txn_bytes(const struct tm_params *params, unsigned parts)
+{
+	return sizeof(struct kv_req) + parts * mojim_part_bytes(params);
+}
+
+static inline void *mojim_part(const struct tm_params *params, const void *message, unsigned i)
+{
+	return (uint8_t *)message + mojim_txn_bytes(params, i);
+}
 
 static inline size_t mojim_message_bytes(const struct tm_params *params)
 {

@@ -114,7 +114,7 @@ static int connect_mirror(struct server *server)
 		rpc_close(&server->mirror);
 	server->connected = true;
 	return rpc_open(&server->mirror, &env, sizeof(struct joined),
-			mojim_record_bytes(&server->params), NULL);
+			TM_TXN_OPS * mojim_record_bytes(&server->params), NULL);
 }
 
 static bool flushes(const struct tm_params *params)
@@ -133,7 +133,7 @@ static int ask_forwarded(struct server *server)
 }
 
 /* gmsync: these ranges of the area are at the mirror, all or none. */
-static int gmsync(struct server *server, const struct range *range, unsigned n)
+static int gmsync(struct server *server, const struct source *source, unsigned n, unsigned updates)
 {
 	const struct tm_params *params = &server->params;
 	const size_t bytes = mojim_record_bytes(params);
@@ -141,20 +141,18 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	const bool waits = params->knob[MODE] != MODE_ASYNC && !has_bug(params, posted_only);
 	int rc;
 
-	if (server->mirrored ? flushes(params) : !has_bug(params, alone_unflushed))
-		for (unsigned i = 0; i < n; i++)
-			pmem_persist(server->pool.area + range[i].off, range[i].len);
 	server->alone += !server->mirrored;
 	if (!server->mirrored)
 		return is_primary(server) ? 0 : -EHOSTDOWN;
-	if (next.seq > server->pool.records)
+	if (server->head.seq + updates > server->pool.records)
 		return -ENOSPC;
-	mojim_fill(server->record, next, &server->pool, params, range, n);
-	server->head.seq = server->sent.seq = next.seq;
+	mojim_fill(server->record, next, params, source, n, updates);
+	server->head.seq = server->sent.seq = server->head.seq + updates;
 	rc = waits ? 0 : rpc_settle(&server->mirror);
 	if (!rc)
-		rc = (waits ? rpc_write : rpc_write_behind)(
-			&server->mirror, LOG, (next.seq - 1) * bytes, server->record, bytes);
+		rc = (waits ? rpc_write : rpc_write_behind)(&server->mirror, LOG,
+							    (next.seq - 1) * bytes, server->record,
+							    updates * bytes);
 	if (!rc && has_backup(server))
 		rc = ask_forwarded(server);
 	if (rc)
@@ -163,17 +161,26 @@ static int gmsync(struct server *server, const struct range *range, unsigned n)
 	return waits || is_primary(server) ? 0 : -EHOSTDOWN;
 }
 
-static struct range range_of(const struct server *server, const void *at, uint32_t len)
+/* Does this server persist what it stores now? */
+static bool persists(const struct server *server)
 {
-	return (struct range){.off = (uint64_t)((const uint8_t *)at - server->pool.area),
-			      .len = len};
+	return server->mirrored ? flushes(&server->params)
+				: !has_bug(&server->params, alone_unflushed);
+}
+
+/* `bytes`, which are at `at` in the area, or are going to be. */
+static struct source source_of(const struct server *server, const void *at, const void *bytes,
+			       uint32_t len)
+{
+	const uint64_t off = (uint64_t)((const uint8_t *)at - server->pool.area);
+	return (struct source){{.off = off, .len = len}, bytes};
 }
 
 /* The value goes to the buffer that is not in use; one word makes it the value. */
 static int update(struct server *server, const struct kv_req *req)
 {
 	struct slot *slot = mojim_slot(&server->pool, &server->params, req->key);
-	struct range range[MOJIM_RANGES];
+	struct source source[MOJIM_RANGES];
 	unsigned n = 0, which;
 
 	if (!slot || rt_pm_full() || server->head.seq + 1 > server->pool.records)
@@ -184,7 +191,7 @@ static int update(struct server *server, const struct kv_req *req)
 		memcpy(buffer, req + 1, req->vlen);
 		if (!server->mirrored || flushes(&server->params))
 			pmem_persist(buffer, req->vlen);
-		range[n++] = range_of(server, buffer, req->vlen);
+		source[n++] = source_of(server, buffer, buffer, req->vlen);
 	}
 	if (!slot->version)
 		memcpy(slot->key, req->key, sizeof(slot->key));
@@ -192,8 +199,10 @@ static int update(struct server *server, const struct kv_req *req)
 	__atomic_store_n(&slot->version,
 			 ((slot->version >> 2) + 1) << 2 | (req->op == KV_DEL) << 1 | which,
 			 __ATOMIC_SEQ_CST);
-	range[n++] = range_of(server, slot, sizeof(*slot));
-	return gmsync(server, range, n);
+	source[n++] = source_of(server, slot, slot, sizeof(*slot));
+	for (unsigned i = 0; i < n && persists(server); i++)
+		pmem_persist(source[i].bytes, source[i].range.len);
+	return gmsync(server, source, n, 1);
 }
 
 static int handle_update(struct server *server, const struct kv_req *req)
@@ -218,6 +227,128 @@ static int handle_get(const struct server *server, const struct kv_req *req, str
 	if (!is_primary(server))
 		return -EHOSTDOWN;
 	return has ? 0 : -ENOENT;
+}
+
+/* --- the primary: transactions --- */
+
+/* What a transaction makes of slots: they stay as they are until all of it is in a record. */
+struct changes {
+	unsigned n;
+	struct change {
+		struct slot *slot, now;
+	} of[TM_TXN_OPS];
+};
+
+/* The key's slot: as the transaction has changed it, or as it is; in an unused one if it is new. */
+static struct change *change_of(const struct server *server, struct changes *all,
+				const uint8_t *key)
+{
+	struct slot *slot = mojim_slot(&server->pool, &server->params, key);
+	unsigned used = 0; /* by the transaction, of those that are free */
+	for (unsigned i = 0; i < all->n; i++) {
+		if (!memcmp(all->of[i].now.key, key, TM_MAX_KEY))
+			return &all->of[i];
+		used += !all->of[i].slot->version;
+	}
+	if (slot && !slot->version)
+		slot = mojim_slot_after(&server->pool, &server->params, slot, used);
+	struct change *change = slot ? &all->of[all->n] : NULL;
+	if (change)
+		*change = (struct change){slot, *slot};
+	if (change && !slot->version)
+		memcpy(change->now.key, key, TM_MAX_KEY);
+	return change;
+}
+
+static int do_part(struct server *server, struct changes *all, const struct kv_req *req,
+		   struct kv_rsp *rsp)
+{
+	struct change *change = change_of(server, all, req->key);
+	if (req->op == KV_GET) {
+		const bool has = change && mojim_has_value(&change->now);
+		const unsigned which = has ? change->now.version & 1 : 0;
+		rsp->status = has ? 0 : -ENOENT;
+		rsp->vlen = has ? change->now.vlen[which] : 0;
+		if (has)
+			memcpy(rsp + 1, mojim_buffer(change->slot, &server->params, which),
+			       rsp->vlen);
+		return 0;
+	}
+	if (!change)
+		return -ENOSPC;
+	struct slot *slot = change->slot, *now = &change->now;
+	const unsigned which = !(slot->version & 1);
+	uint8_t *buffer = mojim_buffer(slot, &server->params, which);
+	if (req->op == KV_PUT)
+		memcpy(buffer, req + 1, req->vlen);
+	if (req->op == KV_PUT && has_bug(&server->params, in_place))
+		pmem_persist(buffer, req->vlen);
+	now->vlen[which] = req->op == KV_PUT ? req->vlen : 0;
+	now->version = ((slot->version >> 2) + 1) << 2 | (uint64_t)(req->op == KV_DEL) << 1 | which;
+	all->n += change == &all->of[all->n];
+	return 0;
+}
+
+/* The slots change at this server, too. It has no copy elsewhere of what is half done, so where it
+ * persists at all it makes a record in its own log. */
+static void change_slots(struct server *server, const struct changes *all,
+			 const struct source *source, unsigned n)
+{
+	const struct mojim_pool *pool = &server->pool;
+	const struct head next = {pool->head->seq + 1, pool->head->epoch};
+	struct record *own = (struct record *)(pool->log +
+					       pool->head->seq *
+						       mojim_record_bytes(&server->params));
+	if (persists(server) && !has_bug(&server->params, in_place)) {
+		mojim_fill(server->record, next, &server->params, source, n, all->n);
+		memcpy(own, server->record, all->n * mojim_record_bytes(&server->params));
+		mojim_apply(pool, &server->params, own);
+		return;
+	}
+	for (unsigned i = 0; i < all->n; i++)
+		memcpy(all->of[i].slot, &all->of[i].now, sizeof(struct slot));
+	for (unsigned i = 0; i < n && persists(server); i++)
+		pmem_persist(pool->area + source[i].range.off, source[i].range.len);
+}
+
+static bool is_txn(const struct server *server, const struct rpc_msg *msg)
+{
+	const struct kv_req *req = msg->bytes;
+	if (req->op != MOJIM_TXN || !req->off || req->off > TM_TXN_OPS ||
+	    msg->len != mojim_txn_bytes(&server->params, (unsigned)req->off))
+		return false;
+	for (unsigned i = 0; i < req->off; i++) {
+		const struct kv_req *part = mojim_part(&server->params, req, i);
+		if (part->vlen > server->params.max_vlen || part->op < KV_PUT || part->op > KV_DEL)
+			return false;
+	}
+	return true;
+}
+
+static int transact(struct server *server, const struct kv_req *req, void *reply)
+{
+	struct source source[MOJIM_RANGES * TM_TXN_OPS];
+	struct changes all = {0};
+	unsigned n = 0;
+	int rc = rt_pm_full() || server->head.seq + req->off > server->pool.records ||
+				 server->pool.head->seq + req->off > server->pool.records
+			 ? -ENOSPC
+			 : 0;
+	for (unsigned i = 0; i < req->off && !rc; i++)
+		rc = do_part(server, &all, mojim_part(&server->params, req, i),
+			     (struct kv_rsp *)mojim_part(&server->params, reply, i));
+	if (rc || !all.n)
+		return rc ? rc : is_primary(server) ? 0 : -EHOSTDOWN;
+	for (unsigned i = 0; i < all.n; i++) {
+		struct change *change = &all.of[i];
+		const unsigned which = change->now.version & 1;
+		const uint8_t *buffer = mojim_buffer(change->slot, &server->params, which);
+		if (mojim_has_value(&change->now))
+			source[n++] = source_of(server, buffer, buffer, change->now.vlen[which]);
+		source[n++] = source_of(server, change->slot, &change->now, sizeof(change->now));
+	}
+	change_slots(server, &all, source, n);
+	return gmsync(server, source, n, all.n);
 }
 
 /* --- the mirror's follower, the backup --- */
@@ -247,10 +378,12 @@ static int forward(struct server *server, uint64_t last)
 	const struct record *record;
 	while (server->mirrored && server->sent.seq < last &&
 	       (record = mojim_record(&server->pool, &server->params, server->sent.seq + 1))) {
-		mojim_for_epoch(server->record, record, &server->params, server->sent.epoch);
+		const struct head next = {record->seq, server->sent.epoch};
+		const uint64_t updates = record->updates;
+		mojim_for_log(server->record, record, &server->params, next);
 		int rc = rpc_write(&server->mirror, LOG, server->sent.seq * bytes, server->record,
-				   bytes);
-		server->sent.seq++;
+				   updates * bytes);
+		server->sent.seq += updates;
 		if (!rc)
 			rc = ask_forwarded(server);
 		if (rc) {
@@ -374,12 +507,16 @@ static size_t answer(struct server *server, const struct rpc_msg *msg, void *rep
 	}
 	if (!server->serves)
 		rsp->status = -EHOSTDOWN;
+	else if (is_txn(server, msg))
+		rsp->status = transact(server, req, reply);
 	else if (!kv_is_request(msg, true))
 		rsp->status = -EPROTO;
 	else if (req->op == KV_GET)
 		rsp->status = handle_get(server, req, rsp);
 	else
 		rsp->status = handle_update(server, req);
+	if (req->op == MOJIM_TXN && !rsp->status)
+		return msg->len;
 	return sizeof(*rsp) + (rsp->status ? 0 : rsp->vlen);
 }
 
@@ -387,7 +524,7 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 {
 	struct server *server = arg;
 
-	if (cap < mojim_message_bytes(&server->params) || msg->has_imm || !msg->len)
+	if (cap < mojim_txn_bytes(&server->params, TM_TXN_OPS) || msg->has_imm || !msg->len)
 		return 0;
 	if (!is_to_server(msg->bytes))
 		wait_to_serve(server);
@@ -408,7 +545,7 @@ static bool apply_next(struct server *server)
 	if (!record)
 		return false;
 	mojim_apply(&server->pool, &server->params, record);
-	server->head.seq++;
+	server->head.seq = server->pool.head->seq;
 	return true;
 }
 
@@ -589,11 +726,12 @@ int mojim_serve(const struct tm_env *env)
 	server->env = *env;
 	server->env.params = &server->params;
 	server->pool = mojim_pool_at(&server->params, env->pm);
-	server->record = calloc(1, mojim_record_bytes(&server->params));
+	server->record = calloc(TM_TXN_OPS, mojim_record_bytes(&server->params));
 	if (!server->record)
 		return -ENOMEM;
 	server->head = *server->pool.head;
-	rc = rpc_server_init(&server->rpc, &with, mojim_message_bytes(env->params), handle, server);
+	rc = rpc_server_init(&server->rpc, &with, mojim_txn_bytes(env->params, TM_TXN_OPS), handle,
+			     server);
 	if (!rc)
 		rc = rpc_server_export(&server->rpc, server->pool.log, server->pool.log_bytes,
 				       IBV_ACCESS_LOCAL_WRITE | (int)server->rpc.qp_access);
