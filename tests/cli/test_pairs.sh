@@ -11,7 +11,7 @@ cp "$sources"/examples/pairs/pairs.c .
 run 0 tidemark cc -g -Wall -Wextra -Werror -o pairs.so pairs.c
 
 run 0 tidemark list workloads ./pairs.so
-says 'T-T-skew ' 'T{get k1, get k2, put k2 160}'
+says 'T-T-skew ' 'each writes what the other one has read'
 all=()
 for workload in T T-T T-TT T-T-lost T-T-skew T-T-cross T-w-T; do
 	all+=(--workload "$workload")
