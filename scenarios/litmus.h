@@ -146,6 +146,9 @@ struct litmus_test {
 	struct litmus_term term[LITMUS_TERMS];
 	struct litmus_place observed[LITMUS_OBSERVED]; /* no place twice */
 	uint32_t pool_bytes;			       /* a multiple of a line */
+	/* A host that loses its power at some moment of each run, while the others go on. */
+	bool one_fails;
+	uint8_t fails;
 };
 
 /* Parse `len` bytes. 0; -EINVAL with *error; -ENOMEM. The test is to be freed with litmus_free(),

@@ -70,6 +70,11 @@ static struct litmus_place read_place(struct litmus_reader *r)
 			r, &t,
 			"%s is in DRAM, which no power failure spares; expected a location in PM",
 			litmus_show(&t).text);
+	if (place.what == LITMUS_MEMORY && r->test->one_fails &&
+	    r->test->location[place.location].host == r->test->fails)
+		litmus_wrong(r, &t, "%s is in memory of host %s, which fails; expected crash:%s",
+			     litmus_show(&t).text, r->test->host[r->test->fails],
+			     r->test->location[place.location].name);
 	place.word = read_index(r, place.location);
 	return place;
 }

@@ -107,7 +107,7 @@ static uint8_t take_host(struct litmus_reader *r, bool behind_at)
 /* Words that would make statements and conditions ambiguous. */
 static bool is_reserved(const struct token *t)
 {
-	static const char *const words[] = {"dram",   "qp",	    "after", "all",
+	static const char *const words[] = {"dram",   "qp",	    "after", "all",  "fails",
 					    "global", "persistent", "crash", "true"};
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (litmus_is(t, words[i]))
@@ -279,7 +279,7 @@ static void read_location(struct litmus_reader *r, bool dram)
 		litmus_wrong(r, &r->token, "more than %d locations", LITMUS_LOCATIONS);
 		return;
 	}
-	take_new_name(r, dram ? "the name of a location" : "a location, dram, qp or }", l->name);
+	take_new_name(r, dram ? "the name of a location" : "a location, dram, qp, fails or }", l->name);
 	l->dram = dram;
 	l->words = 1;
 	if (litmus_take(r, "[")) {
@@ -316,6 +316,16 @@ static void read_qp(struct litmus_reader *r)
 	test->qps++;
 }
 
+/* fails B */
+static void read_fails(struct litmus_reader *r)
+{
+	struct token t = r->token;
+	if (r->test->one_fails)
+		litmus_wrong(r, &t, "fails twice; expected one host that fails alone");
+	r->test->fails = take_host(r, false);
+	r->test->one_fails = true;
+}
+
 static void read_init(struct litmus_reader *r)
 {
 	if (!litmus_take(r, "{"))
@@ -323,6 +333,8 @@ static void read_init(struct litmus_reader *r)
 	while (!r->status && !litmus_take(r, "}")) {
 		if (litmus_take(r, "qp"))
 			read_qp(r);
+		else if (litmus_take(r, "fails"))
+			read_fails(r);
 		else
 			read_location(r, litmus_take(r, "dram"));
 		if (!litmus_is(&r->token, "}"))

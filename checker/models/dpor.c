@@ -211,6 +211,9 @@ static void takes(struct scheduler *scheduler, uint64_t thing)
 	struct dpor *o = of_scheduler(scheduler);
 	if (!o->in_event || is_replayed(o))
 		return;
+	/* A failure waits for nothing: it makes an end of what it finds. */
+	if (chain_kind(o->process[o->state[o->depth - 1].proc]) == CHAIN_FAILS)
+		return;
 	for (unsigned i = o->gifts; i-- > 0;) {
 		if (o->gift[i].thing != thing)
 			continue;
@@ -349,6 +352,7 @@ static int rank_of(uint64_t process)
 	static const int rank[CHAIN_KINDS] = {
 		[CHAIN_SEND] = 0, [CHAIN_REQUESTS] = 0, [CHAIN_RESPONSES] = 0, [CHAIN_OTHER] = 0,
 		[CHAIN_TASK] = 1, [CHAIN_STORES] = 2,	[CHAIN_ANSWER] = 3,    [CHAIN_LAND] = 4,
+		[CHAIN_FAILS] = 5,
 	};
 	return rank[chain_kind(process)];
 }

@@ -232,7 +232,7 @@ static bool looked_too_early(struct litmus_search *p)
 	for (unsigned t = 0; t < p->test->threads; t++) {
 		struct running_thread *me = &p->running[t];
 		uint64_t now;
-		if (!me->missed)
+		if (!me->missed || litmus_is_dead(p, t))
 			continue;
 		memcpy(&now, pmem_base(p->pm) + litmus_range_off(p, &me->missed->from),
 		       sizeof(now));
@@ -259,7 +259,7 @@ static void one_run(void *arg)
 	sim_run(p->sim);
 	dpor_end_event(&p->dpor);
 	for (unsigned t = 0; t < p->test->threads; t++)
-		ended += p->running[t].ended;
+		ended += p->running[t].ended || litmus_is_dead(p, t);
 	if (!p->dpor.redundant && ended == p->test->threads)
 		final_outcome(p);
 	else if (!p->dpor.redundant && !looked_too_early(p))

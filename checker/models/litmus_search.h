@@ -13,12 +13,12 @@
 #define LITMUS_QUEUE (LITMUS_STATEMENTS * LITMUS_THREADS) /* entries: all statements fit */
 
 /* One end of a queue pair. */
+struct litmus_search;
 struct qp_end {
+	struct litmus_search *search; /* once its peer has failed */
 	struct ibv_qp *qp;
 	struct ibv_cq *sent, *received;
 };
-
-struct litmus_search;
 
 /* A thread of the test, while a run is on. */
 struct running_thread {
@@ -49,6 +49,8 @@ struct litmus_search {
 	struct qp_end end[LITMUS_QPS][2];
 	struct ibv_mr *mr[LITMUS_HOSTS];
 	struct ibv_mr *scratch[LITMUS_HOSTS]; /* for messages whose content is not asked about */
+	struct ibv_context *verbs[LITMUS_HOSTS];
+	bool failed_alone; /* the host that fails has failed in this run */
 	struct running_thread running[LITMUS_THREADS];
 	/* For a witness: the condition, and the best run so far. */
 	const struct litmus_condition *wanted;
@@ -68,8 +70,14 @@ struct litmus_search {
 	 * left_from[i] on. */
 	struct litmus_left *left;
 	unsigned lefts, left_room, left_from[LITMUS_OBSERVED + 1];
-	bool failed;
+	bool failed; /* out of memory */
 };
+
+/* Is the thread's host without power? */
+static inline bool litmus_is_dead(const struct litmus_search *p, unsigned thread)
+{
+	return p->failed_alone && p->test->thread[thread].host == p->test->fails;
+}
 
 /* --- statements (litmus_statements.c) --- */
 
@@ -90,6 +98,11 @@ struct ibv_cq *litmus_awaited(struct running_thread *me, const struct litmus_sta
 /* The first task of a run: opens the RNICs, connects the queue pairs, starts the threads. `arg`:
  * the search. */
 void litmus_boot(void *arg);
+/* The chain in which the host that fails loses its power. */
+#define LITMUS_FAILS chain_name(1, CHAIN_FAILS)
+/* An event is on, of a test in which a host fails: what happens before the failure and what after
+ * it matters for each. */
+void litmus_note_event(struct litmus_search *p);
 
 /* --- the trace of a witness (litmus_trace.c) --- */
 

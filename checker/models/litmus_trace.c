@@ -41,11 +41,13 @@ void litmus_trace_event(void *arg, uint64_t process)
 		[CHAIN_REQUESTS] = "its request arrives at the peer",
 		[CHAIN_RESPONSES] = "its response arrives at the peer",
 		[CHAIN_LAND] = "data land",
+		[CHAIN_FAILS] = "gives up, as its peer does not answer",
 		[CHAIN_ANSWER] = "a request takes effect, or an acknowledgement goes out",
 	};
 	struct litmus_search *p = arg;
 	enum chain_kind kind = chain_kind(process);
 	char name[2 * LITMUS_NAME + 8] = "";
+	litmus_note_event(p);
 	if (!p->say || kind == CHAIN_TASK)
 		return; /* litmus_trace_statement() says what a thread does */
 	for (unsigned t = 0; t < p->test->threads && kind == CHAIN_STORES; t++)
@@ -57,6 +59,10 @@ void litmus_trace_event(void *arg, uint64_t process)
 	}
 	if (kind == CHAIN_STORES) {
 		say(p, "%3u. %s: the oldest entry leaves the store buffer", ++p->steps, name);
+		return;
+	}
+	if (process == LITMUS_FAILS) {
+		say(p, "%3u. host %s loses its power", ++p->steps, p->test->host[p->test->fails]);
 		return;
 	}
 	end_name(p, process, name, sizeof(name));

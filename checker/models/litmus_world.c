@@ -7,6 +7,7 @@
 #include "core/rnic/objects/cq.h"
 #include "core/rnic/objects/mr.h"
 #include "core/rnic/objects/post.h"
+#include "core/rnic/objects/qp.h"
 #include "core/verbs_compat.h"
 
 #define ACCESS                                                                       \
@@ -145,7 +146,7 @@ static void open_rnics(struct litmus_search *p)
 {
 	const struct litmus_test *test = p->test;
 	struct rnic_net *net = rnic_net_new(p->sim, &test->hw);
-	struct ibv_context *verbs[LITMUS_HOSTS];
+	struct ibv_context **verbs = p->verbs;
 	struct ibv_pd *pd[LITMUS_HOSTS];
 	for (unsigned h = 0; h < test->hosts; h++) {
 		verbs[h] = rnic_open(net, h + 1, p->pm);
@@ -156,6 +157,55 @@ static void open_rnics(struct litmus_search *p)
 	}
 	open_queue_pairs(p, verbs, pd);
 	post_receives(p);
+}
+
+/* --- a host that fails alone --- */
+
+void litmus_note_event(struct litmus_search *p)
+{
+	if (p->test->one_fails)
+		dpor_touch(&p->dpor, DPOR_READ, (uintptr_t)&p->failed_alone, 1);
+}
+
+/* What is on its way to the dead host, or will be, has no answer: a NIC notices at last. */
+static void gives_up(struct sim *sim, void *arg)
+{
+	struct qp_end *end = arg;
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_ERR};
+	(void)sim;
+	dpor_touch(&end->search->dpor, DPOR_WRITE, (uintptr_t)&end->search->failed_alone, 1);
+	rnic_modify_qp(end->qp, &a, IBV_QP_STATE);
+}
+
+static void fails(struct sim *sim, void *arg)
+{
+	struct litmus_search *p = arg;
+	const struct litmus_test *test = p->test;
+	const unsigned host = test->fails;
+	const uint64_t tasks = sim_tasks_of(sim, host + 1);
+	dpor_touch(&p->dpor, DPOR_WRITE, (uintptr_t)&p->failed_alone, 1);
+	p->failed_alone = true;
+	sim_end_tasks(sim, host + 1);
+	for (unsigned l = 0; l < test->locations; l++) {
+		const struct litmus_location *at = &test->location[l];
+		const uint64_t first = at->off / LINE * LINE;
+		if (at->host == host)
+			pmem_host_fails(p->pm, first,
+					(at->off + 8u * at->words - first + LINE - 1) / LINE * LINE,
+					tasks);
+	}
+	for (unsigned q = 0; q < test->qps; q++)
+		for (unsigned e = 0; e < 2; e++) {
+			struct qp_end *end = &p->end[q][e];
+			const struct rnic_qp *qp = (const struct rnic_qp *)end->qp;
+			if (test->qp[q].host[1 - e] != host)
+				continue;
+			end->search = p;
+			sim_in_chain(sim, chain_name(qp->actor.name_hash, CHAIN_FAILS), 0, gives_up,
+				     end);
+		}
+	if (test->qps)
+		rnic_power_off(p->verbs[host]);
 }
 
 void litmus_boot(void *arg)
@@ -172,4 +222,7 @@ void litmus_boot(void *arg)
 	for (unsigned t = 0; t < test->threads; t++)
 		sim_spawn(p->sim, test->thread[t].host + 1u, p->running[t].name, run_thread,
 			  &p->running[t]);
+	p->failed_alone = false;
+	if (test->one_fails)
+		sim_in_chain(p->sim, LITMUS_FAILS, 0, fails, p);
 }

@@ -48,6 +48,7 @@ enum chain_kind {
 	CHAIN_RESPONSES,
 	CHAIN_LAND,   /* posted data become visible */
 	CHAIN_ANSWER, /* what is not posted takes effect; acknowledgements */
+	CHAIN_FAILS,  /* a host loses its power; its peers give up */
 	CHAIN_KINDS
 };
 static inline uint64_t chain_name(uint64_t name_hash, enum chain_kind kind)

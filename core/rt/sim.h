@@ -319,6 +319,8 @@ void sim_new_process(struct sim *sim, unsigned host);
 bool sim_machine_died(const struct sim *sim, unsigned host);
 /* The other tasks of the current one's host, a client, never run again: their process has ended. */
 void sim_end_others(struct sim *sim);
+/* From an event: none of the host's tasks runs again. */
+void sim_end_tasks(struct sim *sim, unsigned host);
 /* Number of the servers' processes that came before those that there are. */
 unsigned sim_server_life(const struct sim *sim);
 

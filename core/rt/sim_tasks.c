@@ -169,6 +169,12 @@ void sim_end_others(struct sim *sim)
 	end_tasks(sim, sim->running->host, sim->running);
 }
 
+void sim_end_tasks(struct sim *sim, unsigned host)
+{
+	assert(!sim->running);
+	end_tasks(sim, host, NULL);
+}
+
 void sim_make_ready(struct sim *sim, struct task *task)
 {
 	assert(task->used && task->asleep);

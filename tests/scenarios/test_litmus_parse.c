@@ -405,6 +405,11 @@ static const struct {
 	 "'x' is in PM of host A; expected a location in the same"},
 	{"litmus t { x[8]@A; y@A after x; }", 1, 30, "the line of 'x' has room for 0 more words"},
 	{"litmus t { qp q A A; x@A }", 1, 19, "'A' twice; expected another host"},
+	{"litmus t { x@A; fails A; fails B }", 1, 32, "expected one host that fails alone"},
+	{"litmus t { x@A; fails B } P0@A ; exists true", 1, 23, "host B has neither"},
+	{"litmus t { x@A; fails ; }", 1, 23, "expected a host"},
+	{"litmus t { x@A; fails A } P0@A ; exists (P0:r0=0 /\\ x=0)", 1, 53,
+	 "'x' is in memory of host A, which fails; expected crash:x"},
 	{"litmus t { qp q A; }", 1, 18, "';'; expected a host"},
 	{"litmus t { qp q A B; x@A } P0@A ; exists true", 1, 19, "host B has neither"},
 	/* the table */
