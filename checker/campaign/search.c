@@ -233,7 +233,7 @@ static unsigned place_of(const struct search *s, const struct log_touch *t, unsi
 	const bool config = t->where == (uintptr_t)sim_config(w->sim);
 	/* Where visible is durable, what is written takes the place of what was. */
 	if (t->what == TOUCH_COMMIT ||
-	    (t->what == TOUCH_WRITE && w->setup->hw.domain != DOMAIN_DMP)) {
+	    (t->what == TOUCH_WRITE && setup_hw_at(w->setup, t->where).domain != DOMAIN_DMP)) {
 		*server = setup_server_at(w->setup, t->where);
 		return PLACE_SHRINKS;
 	}

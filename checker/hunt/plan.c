@@ -38,7 +38,10 @@ bool plan_has_knob(const struct tm_store *store, const char *text)
 		    knob_set(stores[i], &s.params, name, "", &expected) != -ENOENT)
 			return true;
 	}
-	return hardware_find(name) >= 0;
+	/* A server's own, of a store that has so many. */
+	const unsigned server = hardware_knob_server(name);
+	return server ? !store || (store->servers > 1 && server <= store->servers)
+		      : hardware_find(name) >= 0;
 }
 
 /* --- configurations --- */

@@ -130,13 +130,15 @@ static int read_variant(struct trace_reader *r, char *rest)
 
 static int read_config(struct trace_reader *r, char *rest)
 {
-	unsigned seen = 0;
+	uint64_t seen = 0;
 	char *name, *value;
 	int rc;
 
 	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
 		const char *expected = NULL;
-		int k = hardware_find(name);
+		const unsigned server = hardware_knob_server(name);
+		int k = server ? (int)(30 + 2 * server + (*name == 'd' && name[1] == 'o'))
+			       : hardware_find(name);
 		if (k < 0) {
 			setup_hardware(&r->t->setup, name, value, &expected);
 			return text_wrong(&r->text, "config %s; expected one of: %s",
@@ -144,7 +146,7 @@ static int read_config(struct trace_reader *r, char *rest)
 		}
 		if (seen >> k & 1)
 			return text_wrong(&r->text, "config %s twice; expected once", name);
-		seen |= 1u << k;
+		seen |= 1ull << k;
 		if (setup_hardware(&r->t->setup, name, value, &expected))
 			return text_wrong(&r->text, "config %s=%s; expected one of: %s", name,
 					  text_show(value).text, expected);

@@ -50,6 +50,12 @@ int setup_hardware(struct setup *s, const char *name, const char *value, const c
 	if (k >= 0 && hardware_knob((unsigned)k)->values == hardware_mutant_names)
 		return set_mutant(s, value, expected);
 	struct hardware hw = s->hw;
+	const unsigned servers = s->store->servers ? s->store->servers : 1;
+	if (hardware_knob_server(name) > (servers > 1 ? servers : 0)) {
+		*expected = servers > 1 ? "the number of a server that the store has"
+					: "no number of a server, as the store has one";
+		return -EINVAL;
+	}
 	int error = hardware_set(&hw, name, value, expected);
 	if (error)
 		return error;

@@ -122,6 +122,11 @@ struct workload_op setup_look(const struct setup *s, unsigned i);
 const struct setup_value *setup_put_value(const struct setup *s, unsigned client, unsigned nth);
 /* The server that has this offset of the pool of all. */
 unsigned setup_server_at(const struct setup *s, uint64_t off);
+/* The hardware of the server whose part of the pool this is. */
+static inline struct hardware setup_hw_at(const struct setup *s, uint64_t off)
+{
+	return s->servers > 1 ? hardware_of_server(&s->hw, setup_server_at(s, off)) : s->hw;
+}
 /* The region of an offset of the pool: index into s->region; s->regions: none. */
 unsigned setup_region(const struct setup *s, uint64_t off);
 /* Which PUTs of `key` write these bytes: indices into s->value, the first, or the next after `i`;

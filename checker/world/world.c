@@ -193,6 +193,9 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	sim_set_boot(w->sim, w->loading ? 0 : machine ? 2 : 1);
 	pmem_begin(w->pm, w->sim, &s->hw);
 	pmem_set_regions(w->pm, s->region, s->regions);
+	pmem_set_hosts(w->pm, s->servers > 1 ? s->servers : 0);
+	for (unsigned server = 0; server < s->servers && s->servers > 1; server++)
+		pmem_set_host(w->pm, server, s->server[server].at);
 	if (w->loading && !w->tracer)
 		sim_set_tracer(w->sim, s->load_tracer, s->watcher_arg);
 	else

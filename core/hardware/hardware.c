@@ -105,10 +105,44 @@ int hardware_find(const char *name)
 	return -1;
 }
 
+struct hardware hardware_of_server(const struct hardware *hw, unsigned server)
+{
+	struct hardware own = *hw;
+	assert(server < HARDWARE_SERVERS);
+	if (hw->server[server].domain)
+		own.domain = hw->server[server].domain - 1;
+	if (hw->server[server].ddio)
+		own.ddio = hw->server[server].ddio - 1;
+	return own;
+}
+
+unsigned hardware_knob_server(const char *name)
+{
+	const char *dot = strchr(name, '.');
+	const bool is = dot && (!strncmp(name, "domain.", 7) || !strncmp(name, "ddio.", 5)) &&
+			dot[1] > '0' && dot[1] <= '0' + HARDWARE_SERVERS && !dot[2];
+	return is ? (unsigned)(dot[1] - '0') : 0;
+}
+
+static int set_of_server(struct hardware *hw, unsigned server, const char *name, const char *value,
+			 const char **expected)
+{
+	const char *base = name[1] == 'o' ? "domain" : "ddio";
+	struct hardware own = *hw;
+	int error = hardware_set(&own, base, value, expected);
+	if (!error && name[1] == 'o')
+		hw->server[server].domain = 1 + own.domain;
+	else if (!error)
+		hw->server[server].ddio = 1 + own.ddio;
+	return error;
+}
+
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected)
 {
 	int f = hardware_find(name);
 
+	if (hardware_knob_server(name))
+		return set_of_server(hw, hardware_knob_server(name) - 1, name, value, expected);
 	if (f < 0) {
 		*expected = names + 1; /* without the first blank */
 		return -EINVAL;
@@ -161,6 +195,18 @@ int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 		value_word(&fields[f], number, word, sizeof(word));
 		at += (size_t)snprintf(at < n ? buf + at : NULL, at < n ? n - at : 0, "%s%s=%s",
 				       at ? " " : "", fields[f].knob.name, word);
+	}
+	for (unsigned i = 0; i < 2 * HARDWARE_SERVERS; i++) {
+		const struct field *field = &fields[i % 2]; /* the table begins with both */
+		assert(field->off == (i % 2 ? offsetof(struct hardware, ddio)
+					    : offsetof(struct hardware, domain)));
+		const unsigned is = i % 2 ? hw->server[i / 2].ddio : hw->server[i / 2].domain;
+		char word[64];
+		if (!is)
+			continue;
+		value_word(field, is - 1, word, sizeof(word));
+		at += (size_t)snprintf(at < n ? buf + at : NULL, at < n ? n - at : 0, "%s%s.%u=%s",
+				       at ? " " : "", field->knob.name, i / 2 + 1, word);
 	}
 	return (int)at;
 }

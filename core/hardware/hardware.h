@@ -31,6 +31,7 @@ enum copy_order { COPY_LINES, COPY_FORWARD, COPY_BACKWARD };
 /* Which of its words survive when a line's write-back is cut: all, the first ones, any. */
 enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 
+#define HARDWARE_SERVERS 4 /* of a store at most */
 #define HARDWARE_VALUES 5 /* of a knob at most, unless its numbers are KNOB_PLACES */
 #define KNOB_PLACES	0 /* each value stands for its place among them */
 
@@ -114,9 +115,16 @@ struct hardware {
 #define X(type, field, ...) type field;
 	HARDWARE_KNOBS(X)
 #undef X
+	/* Of one of several servers, where it differs: 0 as the others, else 1 + the number. */
+	struct {
+		uint8_t domain, ddio;
+	} server[HARDWARE_SERVERS];
 };
 
 extern const struct hardware hardware_default;
+
+/* That of a server, from 0. */
+struct hardware hardware_of_server(const struct hardware *hw, unsigned server);
 
 /* May a line land before one that came in before it on its connection, of the same message or of
  * another one? */
@@ -125,7 +133,10 @@ static inline bool dma_may_pass(const struct hardware *hw, bool same_message)
 	return hw->dma_order == DMA_RELAXED || (hw->dma_order == DMA_ANY && same_message);
 }
 
-/* "domain", "dmp": 0, or -EINVAL with *expected naming what would be right. */
+/* Which server's knob it is, from 1: "domain.2"; 0: it is none of a server alone. */
+unsigned hardware_knob_server(const char *name);
+/* "domain", "dmp", or "domain.2", "wsp" of the second server: 0, or -EINVAL with *expected naming
+ * what would be right. */
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected);
 /* The same of a text "domain=dmp". */
 int hardware_switch(struct hardware *hw, const char *text, const char **expected);

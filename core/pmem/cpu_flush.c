@@ -186,7 +186,8 @@ void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 
 bool pmem_flushes_caches(const struct pmem *pm)
 {
-	return domain_keeps_visible(&pm->hw, false);
+	const unsigned server = pm->hosts ? host_server(sim_host(pm->sim)) : SIM_SERVERS;
+	return domain_keeps_visible(server < SIM_SERVERS ? &pm->host_hw[server] : &pm->hw, false);
 }
 
 bool pmem_has_buffers(const struct pmem *pm)

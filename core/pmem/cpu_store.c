@@ -52,7 +52,7 @@ bool cpu_stored(struct pmem *pm, uint64_t off, size_t len, const struct author *
 	line_add_version(pm, off + torn, pm->work + off + torn, len - torn, by);
 	if (sim_tracing(pm->sim))
 		trace_store(pm, off, pm->work + off, len, by, late);
-	if (!domain_keeps_visible(&pm->hw, false))
+	if (!domain_keeps_visible(pmem_hw_at(pm, off), false))
 		return true;
 	if (cpu_power_fails(pm, CRASH_BEFORE_STORE, late))
 		return false;

@@ -44,6 +44,10 @@ void pmem_resume(struct pmem *pm, struct snapshot *s);
  */
 #define PMEM_HOST_FAILED 16
 void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks);
+/* So many servers share the pool, each with its own hardware; off after pmem_begin(). And where a
+ * server's part begins, in their order. */
+void pmem_set_hosts(struct pmem *pm, unsigned hosts);
+void pmem_set_host(struct pmem *pm, unsigned host, uint64_t at);
 /* Everything visible becomes durable: an orderly end of the load phase. Copies the image out
  * (pmem_length bytes). */
 void pmem_save(struct pmem *pm, void *image);

@@ -101,6 +101,11 @@ struct pmem {
 	struct pmem *before; /* the machine whose failure this one boots from */
 	struct sim *sim;
 	struct hardware hw;
+	/* Of several servers: where each one's memory begins, and its own hardware. 0: there is
+	 * one. */
+	unsigned hosts;
+	uint64_t host_at[HARDWARE_SERVERS];
+	struct hardware host_hw[HARDWARE_SERVERS];
 	uint8_t *work, *durable; /* work is window.base */
 	size_t len;
 	bool running;
@@ -318,6 +323,17 @@ static inline void put(uint8_t *to, const void *from, size_t len)
 static inline bool line_bit(const uint64_t *bits, uint32_t l)
 {
 	return bits[l / 64] >> l % 64 & 1;
+}
+
+/* The hardware of the host whose memory this is. */
+static inline const struct hardware *pmem_hw_at(const struct pmem *pm, uint64_t off)
+{
+	unsigned h = pm->hosts;
+	if (!h)
+		return &pm->hw;
+	while (--h && off < pm->host_at[h])
+		;
+	return &pm->host_hw[h];
 }
 
 /* Has its host lost its power while it was in flight? Nothing but the first touch settles it. */

@@ -112,7 +112,7 @@ void pmem_nic_arrive(struct pmem *pm, uint64_t off, const void *data, size_t len
 {
 	const uint8_t *bytes = data;
 	nic_note_late(pm, from->op, len);
-	if (!domain_keeps_nic_buffers(&pm->hw) || !len)
+	if (!len || !domain_keeps_nic_buffers(pmem_hw_at(pm, off)))
 		return;
 	assert(pm->running && len <= pm->len && off <= pm->len - len);
 	pmem_commit_pending(pm);
@@ -140,7 +140,6 @@ static bool is_same_packet(const struct nic_where *a, const struct nic_where *b)
 /* What arrived of this packet for these bytes has landed. False: it did not arrive before. */
 static bool arrival_landed(struct pmem *pm, uint64_t off, size_t len, const struct nic_where *from)
 {
-	assert(!pm->arrivals || domain_keeps_nic_buffers(&pm->hw));
 	for (uint32_t i = 0; i < pm->arrivals; i++) {
 		if (pm->arrival[i].off != off || pm->arrival[i].len != len ||
 		    !is_same_packet(&pm->arrival[i].from, from))
@@ -191,7 +190,7 @@ static void drain_line(struct sim *sim, void *arg)
 
 static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
 {
-	assert(pm->line[l].in_flight && domain_nic_flush_reaches(&pm->hw));
+	assert(pm->line[l].in_flight && domain_nic_flush_reaches(pmem_hw_at(pm, (uint64_t)l * LINE)));
 	assert(!sim_picks(pm->sim));
 	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
@@ -231,7 +230,7 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 	note_touch(pm, arrived ? TOUCH_SHOW : TOUCH_WRITE, off, len);
 	touch(pm, off, len, true);
 	/* Under WSP the data is durable since it arrived: landing changes nothing that survives. */
-	if (durable && !domain_keeps_nic_buffers(&pm->hw) &&
+	if (durable && !domain_keeps_nic_buffers(pmem_hw_at(pm, off)) &&
 	    nic_power_fails(pm, CRASH_BEFORE_LAND, off, from))
 		return;
 	nic_note_landed(pm, from->op, len);
@@ -256,7 +255,7 @@ static void land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		line_make_durable(pm, l, pm->line[l].committed + pm->line[l].in_flight);
 	else if (durable)
 		line_commit_all(pm, l);
-	else if (domain_nic_flush_reaches(&pm->hw) &&
+	else if (domain_nic_flush_reaches(pmem_hw_at(pm, off)) &&
 		 !sim_picks(pm->sim)) /* a drain only makes images fewer */
 		schedule_drain(pm, l, from);
 	assert(!pm->line[l].in_flight == (arrived || durable));
@@ -266,7 +265,7 @@ void pmem_nic_land(struct pmem *pm, uint64_t off, const void *data, size_t len,
 		   const struct nic_where *from)
 {
 	land(pm, off, data, len, from,
-	     domain_keeps_visible(&pm->hw, true) || MUTANT(&pm->hw, PM_NIC_DURABLE));
+	     domain_keeps_visible(pmem_hw_at(pm, off), true) || MUTANT(&pm->hw, PM_NIC_DURABLE));
 }
 
 void pmem_nic_commit_word(struct pmem *pm, uint64_t off, uint64_t word,
@@ -322,13 +321,25 @@ static void make_durable(struct pmem *pm, const struct nic_cover *cover,
 	assert(dirties - pm->dirties <= lines);
 }
 
+/* The hardware of the queue pair's host: it lands nothing elsewhere. */
+static const struct hardware *hw_of(const struct pmem *pm, const struct actor *qp)
+{
+	for (uint32_t i = 0; i < pm->dirties && pm->hosts; i++) {
+		const uint32_t l = pm->dirty[i];
+		for (uint32_t k = pm->line[l].first; k; k = pm->version[k - 1].next)
+			if (pm->version[k - 1].by.nic && pm->version[k - 1].by.who == qp)
+				return pmem_hw_at(pm, (uint64_t)l * LINE);
+	}
+	return &pm->hw;
+}
+
 void pmem_nic_drain(struct pmem *pm, enum nic_request by, uint64_t off, size_t len,
 		    const struct nic_where *from)
 {
 	struct nic_cover cover;
 	assert(pm->running);
 	pmem_commit_pending(pm);
-	if (domain_nic_drains(&pm->hw, by, off, len, &cover))
+	if (domain_nic_drains(hw_of(pm, from->qp), by, off, len, &cover))
 		make_durable(pm, &cover, from);
 }
 

@@ -222,6 +222,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	assert(!pm->before || pm->before->running); /* it failed, and stands still */
 	pm->sim = sim;
 	pm->hw = *hw;
+	pm->hosts = 0;
 	pm->running = true;
 	pm->run++;
 	pm->window = (struct pmem_window){pm->work, pm->len, ACCESS_BUDGET, 0};
@@ -348,6 +349,20 @@ void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool wri
 	}
 	if (sim_actor(pm->sim))
 		sim_abandon(pm->sim, SIM_BUDGET);
+}
+
+void pmem_set_hosts(struct pmem *pm, unsigned hosts)
+{
+	assert(hosts <= HARDWARE_SERVERS);
+	pm->hosts = hosts;
+	for (unsigned s = 0; s < hosts; s++)
+		pm->host_hw[s] = hardware_of_server(&pm->hw, s);
+}
+
+void pmem_set_host(struct pmem *pm, unsigned host, uint64_t at)
+{
+	assert(host < pm->hosts);
+	pm->host_at[host] = at;
 }
 
 void pmem_set_regions(struct pmem *pm, const struct tm_region *regions, unsigned n)

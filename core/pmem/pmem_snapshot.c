@@ -100,8 +100,10 @@ void pmem_snapshot(struct pmem *pm, struct snapshot *s)
 void pmem_resume(struct pmem *pm, struct snapshot *s)
 {
 	const struct hardware hw = pm->hw;
+	const unsigned hosts = pm->hosts; /* where they are is kept */
 	uint32_t lines = 0;
 	pmem_begin(pm, pm->sim, &hw);
+	pmem_set_hosts(pm, hosts);
 	SNAPSHOT_EXCHANGE(s, lines);
 	take_lines(pm, lines, s);
 	exchange(pm, s);

@@ -157,6 +157,54 @@ for trace in fence agree; do
 	run 4 tidemark replay -q right.trace
 done
 
+# Each server has a domain of its own. A record is torn at a mirror that loses its NIC's buffers, and not at one that keeps them;
+# what the primary has not flushed is lost as its own domain says. So one server of each kind breaks neither what both of one
+# kind break, nor what both of the other do.
+cat >torn.trace <<'END'
+tidemark-trace 1
+store mojim
+variant no_crc
+config domain=dmp
+keys k1 128
+client 1:
+deviate - - power at end: fails
+deviate c2 - life 1: put key 1
+deviate c2 - life 2: put key 1
+deviate c2 c2.put2 power after return 1: fails
+deviate line s2/log+0x80 at crash 2: version 0 of 1
+broken FSCK
+END
+cat >unflushed.trace <<'END'
+tidemark-trace 1
+store mojim
+variant literal
+config domain=dmp
+keys k1 8
+client 1: put k1 8
+deviate c1 c1.put1 power after return 1: fails
+deviate line s1/area+0x40: version 0 of 1
+broken RDA
+END
+while read -r torn unflushed config; do
+	for trace in torn unflushed; do
+		sed "s/^config .*/config $config/" $trace.trace >own.trace
+		run "${!trace}" tidemark replay -q own.trace
+	done
+done <<'END'
+1 1 domain=dmp
+4 1 domain=dmp domain.2=wsp
+4 1 domain=dmp domain.2=wsp domain.1=dmp
+1 4 domain=wsp domain.2=dmp
+4 4 domain=wsp
+END
+sed 's/^config .*/config domain.3=wsp/' torn.trace >own.trace
+run 2 tidemark replay -q own.trace
+says 'own.trace:4'
+run 2 tidemark crashtest rfp --knob domain.2=wsp
+says 'rfp has no knob "domain.2"'
+run 2 tidemark crashtest mojim --knob domain.2=x
+says 'knob "domain.2=x": expected one of: dmp mhp wsp'
+
 # Words of several servers in a trace that has them, and in one that has not.
 cat >lost.trace <<'END'
 tidemark-trace 1

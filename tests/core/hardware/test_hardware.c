@@ -118,6 +118,23 @@ TEST(older_name)
 	ck_assert_int_eq(hardware_switch(&hw, "line_torn=yes", &expected), -EINVAL);
 }
 
+TEST(of_one_server)
+{
+	struct hardware hw = hardware_default;
+	const char *expected = NULL;
+	char got[100];
+
+	ck_assert_int_eq(hardware_switch(&hw, "domain.2=wsp", &expected), 0);
+	ck_assert_int_eq(hardware_switch(&hw, "ddio.4=off", &expected), 0);
+	ck_assert_int_eq(hardware_switch(&hw, "ddio.5=off", &expected), -EINVAL);
+	ck_assert_int_eq(hardware_switch(&hw, "mtu.2=256", &expected), -EINVAL);
+	ck_assert_uint_eq(hardware_of_server(&hw, 0).domain, DOMAIN_DMP);
+	ck_assert_uint_eq(hardware_of_server(&hw, 1).domain, DOMAIN_WSP);
+	ck_assert_uint_eq(hardware_of_server(&hw, 3).ddio, DDIO_OFF);
+	hardware_print(&hw, false, got, sizeof(got));
+	ck_assert_msg(strstr(got, "domain.2=wsp ddio.4=off"), "%s", got);
+}
+
 TEST(right_field)
 {
 	struct hardware hw = hardware_default;
