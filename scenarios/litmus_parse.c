@@ -107,7 +107,7 @@ static uint8_t take_host(struct litmus_reader *r, bool behind_at)
 /* Words that would make statements and conditions ambiguous. */
 static bool is_reserved(const struct token *t)
 {
-	static const char *const words[] = {"dram",   "qp",	    "after", "all",  "fails",
+	static const char *const words[] = {"dram",   "qp",	    "after", "all", "fails",
 					    "global", "persistent", "crash", "true"};
 	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (litmus_is(t, words[i]))
@@ -279,7 +279,8 @@ static void read_location(struct litmus_reader *r, bool dram)
 		litmus_wrong(r, &r->token, "more than %d locations", LITMUS_LOCATIONS);
 		return;
 	}
-	take_new_name(r, dram ? "the name of a location" : "a location, dram, qp, fails or }", l->name);
+	take_new_name(r, dram ? "the name of a location" : "a location, dram, qp, fails or }",
+		      l->name);
 	l->dram = dram;
 	l->words = 1;
 	if (litmus_take(r, "[")) {

@@ -350,9 +350,9 @@ static void inherit_sleepers(struct dpor *o, struct dpor_state *s, unsigned d)
 static int rank_of(uint64_t process)
 {
 	static const int rank[CHAIN_KINDS] = {
-		[CHAIN_SEND] = 0, [CHAIN_REQUESTS] = 0, [CHAIN_RESPONSES] = 0, [CHAIN_OTHER] = 0,
-		[CHAIN_TASK] = 1, [CHAIN_STORES] = 2,	[CHAIN_ANSWER] = 3,    [CHAIN_LAND] = 4,
-		[CHAIN_FAILS] = 5,
+		[CHAIN_SEND] = 0,   [CHAIN_REQUESTS] = 0, [CHAIN_RESPONSES] = 0,
+		[CHAIN_OTHER] = 0,  [CHAIN_TASK] = 1,	  [CHAIN_STORES] = 2,
+		[CHAIN_ANSWER] = 3, [CHAIN_LAND] = 4,	  [CHAIN_FAILS] = 5,
 	};
 	return rank[chain_kind(process)];
 }

@@ -32,8 +32,8 @@ enum copy_order { COPY_LINES, COPY_FORWARD, COPY_BACKWARD };
 enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 
 #define HARDWARE_SERVERS 4 /* of a store at most */
-#define HARDWARE_VALUES 5 /* of a knob at most, unless its numbers are KNOB_PLACES */
-#define KNOB_PLACES	0 /* each value stands for its place among them */
+#define HARDWARE_VALUES	 5 /* of a knob at most, unless its numbers are KNOB_PLACES */
+#define KNOB_PLACES	 0 /* each value stands for its place among them */
 
 /* Does it change what a failure leaves of what was recorded (checker/images), or why not? */
 #define LOG_OBEYS     NULL

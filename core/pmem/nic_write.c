@@ -190,7 +190,8 @@ static void drain_line(struct sim *sim, void *arg)
 
 static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *from)
 {
-	assert(pm->line[l].in_flight && domain_nic_flush_reaches(pmem_hw_at(pm, (uint64_t)l * LINE)));
+	assert(pm->line[l].in_flight &&
+	       domain_nic_flush_reaches(pmem_hw_at(pm, (uint64_t)l * LINE)));
 	assert(!sim_picks(pm->sim));
 	struct drain *drain = sim_alloc(pm->sim, sizeof(*drain));
 	*drain = (struct drain){pm, l, pm->line[l].committed + pm->line[l].in_flight, *from};
