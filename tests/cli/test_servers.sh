@@ -122,6 +122,15 @@ run 0 tidemark crashtest drtm --variant saved "${txn[@]}" --runs 60 --states 100
 run 1 tidemark crashtest drtm --variant undone --workload T --runs 20 --states 400 --fail-fast --no-traces
 says 'ATOM   promised  broken'
 
+# All of it, within bounds; which are told.
+all=(--exhaustive --workload w --preemptions 0 --knob domain=dmp --no-traces)
+run 0 tidemark crashtest octopus_tx "${all[@]}" --faults 1
+says '469 runs' 'exhaustive' 'A fault is also a server of several that fails alone: it loses its power'
+run 0 tidemark crashtest octopus_tx "${all[@]}"
+says '1 run;' 'No server of several fails alone: that is a fault (--faults).'
+run 0 tidemark crashtest herd "${all[@]}"
+! grep -q 'of several' out || fail 'words of several servers for a store of one'
+
 # What a server does after it was left out, and a member whose copy is not the newest.
 cat >fence.trace <<'END'
 tidemark-trace 1
