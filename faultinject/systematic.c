@@ -134,7 +134,7 @@ static void note(struct systematic_source *s, const struct log_touch *t)
 		s->source.touched = NULL; /* all windows are closed */
 		return;
 	}
-	for (unsigned i = 0; delayed && i < SYSTEMATIC_DEPTH; i++)
+	for (unsigned i = 0; delayed && i < SYSTEMATIC_BOUND; i++)
 		if (delayed >> i & 1 && s->window[i])
 			footprint_add(s->window[i], t);
 	struct run_log *log = s->log;
@@ -229,7 +229,7 @@ void systematic_start(struct systematic_source *s, const struct deviations *list
 	if (s->log)
 		s->log->points = s->log->touches = 0;
 	bool wanted = s->log && !s->log->lines_only;
-	for (unsigned i = 0; i < SYSTEMATIC_DEPTH; i++)
+	for (unsigned i = 0; i < SYSTEMATIC_BOUND; i++)
 		wanted |= s->window[i] != NULL;
 	if (!wanted)
 		s->source.touched = NULL;

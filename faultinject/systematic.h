@@ -64,7 +64,7 @@ struct systematic_source {
 	struct deviations taken;
 	/* What was touched during the list's i-th delay until quiescence (faults and orders
 	 * delay nothing and do not count); NULL: not wanted. */
-	struct footprint *window[SYSTEMATIC_DEPTH];
+	struct footprint *window[SYSTEMATIC_BOUND];
 	struct run_log *log; /* what came after the last deviation; NULL: not wanted */
 	uint32_t logged;     /* points of the log; NOT_LOGGED: it has not begun */
 	bool failed;	     /* out of memory */

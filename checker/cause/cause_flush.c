@@ -83,6 +83,7 @@ static void find_request(const struct explanation *q, const struct logged_event 
 			 const struct event_log *log, size_t from, size_t to, size_t at,
 			 struct request *found)
 {
+	const struct hardware hw = setup_hw_at(q->s, write->off);
 	for (size_t i = from; i < to; i++) {
 		const struct logged_event *e = &log->event[i];
 		if (e->kind != TRACED_EFFECT && e->kind != TRACED_FETCH)
@@ -90,7 +91,7 @@ static void find_request(const struct explanation *q, const struct logged_event 
 		bool same = !strcmp(event_log_actor(log, e), event_log_actor(q->r, write));
 		bool there = asks(e) ? event_log_overlaps(e, write->off, write->len)
 				     : !e->len || reads_message(q->r, e, write);
-		enum rule rule = find_rule(&q->s->hw, write, e, i > at, same, there);
+		enum rule rule = find_rule(&hw, write, e, i > at, same, there);
 		if (rule > found->rule)
 			*found = (struct request){log, (int)i, rule};
 	}
@@ -137,7 +138,7 @@ static size_t say_request(struct explanation *q, const struct logged_event *writ
 		return cause_print(buf, n, "%s%s asks for visibility alone; ", by, when);
 	case RULE_CACHE:
 		return cause_print(buf, n, "%s%s does not reach the cache (ddio=%s); ", by, when,
-				   q->s->hw.ddio == DDIO_ON ? "on" : "any");
+				   setup_hw_at(q->s, write->off).ddio == DDIO_ON ? "on" : "any");
 	default:
 		assert(found->rule == RULE_NONE);
 		return 0;
@@ -219,6 +220,7 @@ static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t l
 		find_request(q, write, &q->instead, end, q->instead.machine_from[machine + 1], 0,
 			     &found);
 	const struct logged_event *e = event_log_at(&q->instead, later);
+	const struct hardware hw = setup_hw_at(q->s, write->off);
 	size_t used = say_request(q, write, &found, loss->why, CAUSE_TEXT);
 	if (found.log == r)
 		cause_say(q, found.event, NULL);
@@ -230,7 +232,7 @@ static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t l
 				    ? "no other request covers it"
 				    : "no flush of the CPU covers it");
 	say_first(q, machine, e, before != EVENT_LOG_NONE,
-		  write->kind == TRACED_LAND && domain_nic_flush_reaches(&q->s->hw),
+		  write->kind == TRACED_LAND && domain_nic_flush_reaches(&hw),
 		  loss->why + used, CAUSE_TEXT - used);
 }
 

@@ -193,9 +193,10 @@ static const char *where_it_was(const struct explanation *q, const struct loss *
 	unsigned nic = 0;
 	for (unsigned i = 0; i < n; i++)
 		nic += q->r->event[loss[i].event].kind == TRACED_LAND;
-	if (!nic || q->s->hw.ddio == DDIO_ON)
+	const uint8_t ddio = setup_hw_at(q->s, q->r->event[loss->event].off).ddio;
+	if (!nic || ddio == DDIO_ON)
 		return "still in the cache";
-	return nic == n && q->s->hw.ddio == DDIO_OFF ? "still on its way from the NIC to PM"
+	return nic == n && ddio == DDIO_OFF ? "still on its way from the NIC to PM"
 						     : "not in PM yet";
 }
 
