@@ -232,8 +232,8 @@ static void why_not_flushed(struct explanation *q, struct loss *loss, uint64_t l
 				    ? "no other request covers it"
 				    : "no flush of the CPU covers it");
 	say_first(q, machine, e, before != EVENT_LOG_NONE,
-		  write->kind == TRACED_LAND && domain_nic_flush_reaches(&hw),
-		  loss->why + used, CAUSE_TEXT - used);
+		  write->kind == TRACED_LAND && domain_nic_flush_reaches(&hw), loss->why + used,
+		  CAUSE_TEXT - used);
 }
 
 void cause_why_lost(struct explanation *q, struct loss *loss)

@@ -197,7 +197,7 @@ static const char *where_it_was(const struct explanation *q, const struct loss *
 	if (!nic || ddio == DDIO_ON)
 		return "still in the cache";
 	return nic == n && ddio == DDIO_OFF ? "still on its way from the NIC to PM"
-						     : "not in PM yet";
+					    : "not in PM yet";
 }
 
 /* Had all of it been written when the operation that it contradicts returned? */
