@@ -11,9 +11,9 @@
  *	CONFIG,... CONTRACT SAW AGAINST [PART...] [| RUNS ...]
  *
  * CONFIG of a row is as in expected.txt (checker/judge/expect.h); with "VARIANT/" before the list
- *the row is about a variant alone, else about all. The rest is as in checker/judge/blame.h. A row
- *explains a break that shows the same and has at least its parts. Lines that begin with '#' and
- *blank ones are skipped.
+ * the row is about a variant alone, else about all. The rest is as in checker/judge/blame.h. A row
+ * explains a break that shows the same and has at least its parts. Lines that begin with '#' and
+ * blank ones are skipped.
  *
  * Causes are compared where the default campaign runs, and under what a row names: other hardware
  * may break what it likes. So may variants that are no bugs and that no row names;

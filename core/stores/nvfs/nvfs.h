@@ -31,7 +31,7 @@
  *		the record; then, when the nodes after it have acknowledged, `len`; then it
  *		acknowledges. So a node's `len` is never above that of one after it
  *	READ	the client asks the head for the block and its length, and READs so many bytes from
- *a node of the pipeline
+ *		a node of the pipeline
  *
  * A writer has its block's end to itself until it has written, or until its lease has ended: then
  * its connection is closed.

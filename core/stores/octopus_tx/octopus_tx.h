@@ -39,11 +39,11 @@
  * A lock that is taken is not waited for: the transaction is aborted.
  *
  * Recovery. A server that comes back frees its locks, and brings its own items to what its
- *committed entries say. It then dispatches again what these have for the other one; and asks it, by
- *RESUME, to give back what the dead process had locked there, and whether it has a transaction of
- *its own under way with items from here. Until it has not, nothing here is locked or read by
- *anyone. As an entry has ended, durably, before the first of its locks goes, no entry is dispatched
- *over what came after it.
+ * committed entries say. It then dispatches again what these have for the other one; and asks
+ * it, by RESUME, to give back what the dead process had locked there, and whether it has a
+ * transaction of its own under way with items from here. Until it has not, nothing here is
+ * locked or read by anyone. As an entry has ended, durably, before the first of its locks goes,
+ * no entry is dispatched over what came after it.
  *
  *	pool.c		items, entries, the structural check
  *	coordinator.c	a transaction; what becomes of those of a former life

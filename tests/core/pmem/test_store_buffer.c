@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Store buffers in time: holds of single stores, what compilers make of stores, and that a plain
- *run does not know about buffers. Which outcomes they allow, with and without power failures, the
- *litmus tests tso_* and px86_* say (test_litmus_suite).
+ * run does not know about buffers. Which outcomes they allow, with and without power failures, the
+ * litmus tests tso_* and px86_* say (test_litmus_suite).
  *
  * A program is instructions separated by blanks, of locations x, y, z, each on its own line, and w,
  * on the line of x:
