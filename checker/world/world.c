@@ -102,8 +102,9 @@ void world_start_server(struct world *w, unsigned server)
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	if (w->machine || sim_server_life(w->sim)) {
-		/* Nothing happens to the store while it is looked at. */
-		if (!w->machine)
+		/* Nothing happens to the store while it is looked at; but what it has lost with its
+		 * server's power is decided when it is read. */
+		if (!w->machine && w->setup->servers == 1)
 			sim_source(w->sim, NULL);
 		world_fsck(w, server, "recovery");
 		sim_source(w->sim, source);
