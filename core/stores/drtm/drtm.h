@@ -136,6 +136,12 @@ struct drtm_server {
 	uint64_t lease[TM_TXN_OPS], version[TM_TXN_OPS]; /* of the transaction's parts */
 };
 
+/* The state of a record that this server has locked. */
+static inline uint64_t drtm_own_lock(const struct drtm_server *server)
+{
+	return DRTM_LOCKED | DRTM_OWNER(server->env.server);
+}
+
 /* --- record.c --- */
 
 size_t drtm_pm_bytes(const struct tm_params *params);

@@ -51,7 +51,7 @@ static size_t handle(void *arg, const struct rpc_msg *msg, void *reply, size_t c
 /* What is locked in this server's name, and not in its log. Nobody else frees it. */
 static int free_locked(struct drtm_server *server, unsigned at)
 {
-	const uint64_t locked = DRTM_LOCKED | DRTM_OWNER(server->env.server);
+	const uint64_t locked = drtm_own_lock(server);
 	const size_t bytes = server->pool.record_bytes;
 	struct rpc_conn *conn = &server->conn[at];
 	const void *all;

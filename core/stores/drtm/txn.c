@@ -17,11 +17,6 @@ static bool is_own(const struct drtm_server *server, unsigned of)
 	return of == server->env.server;
 }
 
-static uint64_t own_lock(const struct drtm_server *server)
-{
-	return DRTM_LOCKED | DRTM_OWNER(server->env.server);
-}
-
 static size_t value_len(uint64_t vlen)
 {
 	return vlen == DRTM_ABSENT ? 0 : vlen;
@@ -141,7 +136,7 @@ static struct record *own_record(const struct drtm_server *server, uint64_t off)
 static void finish_own(const struct drtm_server *server, const struct entry *entry, bool committed)
 {
 	struct record *record = own_record(server, entry->off);
-	if (record->state != own_lock(server))
+	if (record->state != drtm_own_lock(server))
 		return;
 	if (committed && entry->version) {
 		memcpy(record + 1, entry + 1, value_len(entry->vlen));
@@ -162,11 +157,11 @@ static int finish_other(struct drtm_server *server, const struct entry *entry, b
 	int rc = 0;
 	if (again && !has_bug(&server->params, redo_blind)) {
 		rc = rpc_read(conn, 0, entry->off, sizeof(struct record), &record);
-		if (rc || ((const struct record *)record)->state != own_lock(server))
+		if (rc || ((const struct record *)record)->state != drtm_own_lock(server))
 			return rc;
 	}
 	if (!committed || !entry->version)
-		return rpc_cas(conn, 0, entry->off, own_lock(server), 0, &found);
+		return rpc_cas(conn, 0, entry->off, drtm_own_lock(server), 0, &found);
 	if (has_bug(&server->params, unlock_first))
 		rc = rpc_write(conn, 0, entry->off, &none, sizeof(none));
 	if (!rc && value_len(entry->vlen))
@@ -226,7 +221,7 @@ static int swap(struct drtm_server *server, const struct drtm_part *part, uint64
 static int lock(struct drtm_server *server, const struct drtm_part *part, bool leases, bool waits,
 		uint64_t *until)
 {
-	uint64_t want = leases ? rt_now() + LEASE_NS : own_lock(server);
+	uint64_t want = leases ? rt_now() + LEASE_NS : drtm_own_lock(server);
 	uint64_t expected = 0, found = 0, nap = KV_NAP_NS;
 	for (;;) {
 		int rc = swap(server, part, expected, want, &found);
