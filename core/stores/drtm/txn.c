@@ -69,8 +69,9 @@ static void log_locks(const struct drtm_server *server, struct drtm_txn *txn, bo
 		const struct drtm_part *part = drtm_part(&server->params, txn, i);
 		if (!all && (!part->writes || is_own(server, part->server)))
 			continue;
+		const struct entry lock = {.off = part->off, .server = part->server, .part = i};
 		struct entry *entry = drtm_entry(&server->pool, n++);
-		*entry = (struct entry){.off = part->off, .server = part->server, .part = i};
+		memcpy(entry, &lock, sizeof(lock));
 		persist_log(server, entry, sizeof(*entry));
 	}
 	server->pool.log->n = n;
