@@ -73,6 +73,10 @@ static int collect(struct octx_server *server, struct octx_txn *txn, struct octx
 	unsigned n = 0;
 
 	server->collected = true;
+	if (server->awaited) { /* or it would never find that there is none under way */
+		server->collected = false;
+		return -EAGAIN;
+	}
 	if (ask_other(server, OCTX_COLLECT, 0, txn, false)) {
 		reach_other(server);
 		release_other(server);

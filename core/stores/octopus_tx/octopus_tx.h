@@ -42,8 +42,9 @@
  * committed entries say. It then dispatches again what these have for the other one; and asks
  * it, by RESUME, to give back what the dead process had locked there, and whether it has a
  * transaction of its own under way with items from here. Until it has not, nothing here is
- * locked or read by anyone. As an entry has ended, durably, before the first of its locks goes,
- * no entry is dispatched over what came after it.
+ * locked or read by anyone, and the other one begins no transaction that needs items from here. As
+ *an entry has ended, durably, before the first of its locks goes, no entry is dispatched over what
+ *came after it.
  *
  *	pool.c		items, entries, the structural check
  *	coordinator.c	a transaction; what becomes of those of a former life
@@ -147,7 +148,8 @@ struct octx_server {
 	bool collected;		       /* a transaction has, or may have, items locked there */
 	bool redone;		       /* what the former life has committed has been dispatched */
 	bool open;		       /* others may lock */
-	uint64_t *unended;	       /* a seeded bug: the word to be set, or NULL */
+	bool awaited;	   /* the other one waits until nothing here is of its former life */
+	uint64_t *unended; /* a seeded bug: the word to be set, or NULL */
 };
 
 /* --- pool.c --- */

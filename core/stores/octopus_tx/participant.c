@@ -115,7 +115,10 @@ size_t octx_participate(void *arg, const struct rpc_msg *msg, void *reply, size_
 	case OCTX_RESUME:
 		if (!has_bug(&server->params, orphans_kept))
 			release(server, other);
-		rsp->status = server->redone && !server->collected ? 0 : -EAGAIN;
+		server->awaited = true;
+		if (server->redone && !server->collected)
+			server->awaited = false;
+		rsp->status = server->awaited ? -EAGAIN : 0;
 		break;
 	default:
 		rsp->status = -EPROTO;
