@@ -136,9 +136,7 @@ static int read_config(struct trace_reader *r, char *rest)
 
 	while ((rc = next_pair(r, &rest, &name, &value)) > 0) {
 		const char *expected = NULL;
-		const unsigned server = hardware_knob_server(name);
-		int k = server ? (int)(30 + 2 * server + (*name == 'd' && name[1] == 'o'))
-			       : hardware_find(name);
+		const int k = hardware_name_number(name);
 		if (k < 0) {
 			setup_hardware(&r->t->setup, name, value, &expected);
 			return text_wrong(&r->text, "config %s; expected one of: %s",

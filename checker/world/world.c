@@ -330,6 +330,15 @@ static void follow_run(struct world *w, struct source *source, world_observer *o
 	sim_set_at_rest(w->sim, w->at_rest, w->rest_arg);
 }
 
+/* Has what any host's NIC acknowledges landed? */
+static bool acks_visible(const struct setup *s)
+{
+	bool early = s->hw.ack_early || s->hw.transport != TRANSPORT_IB;
+	for (unsigned server = 0; server < s->servers && !early; server++)
+		early = hardware_of_server(&s->hw, server).ack_early;
+	return !early;
+}
+
 void world_run(struct worlds *ws, struct source *source, world_observer *observer, void *arg)
 {
 	struct world *w = &ws->world[0];
@@ -339,7 +348,7 @@ void world_run(struct worlds *ws, struct source *source, world_observer *observe
 		worlds_fail_again(ws);
 		return;
 	}
-	w->history->ack_visible = !s->hw.ack_early && s->hw.transport == TRANSPORT_IB;
+	w->history->ack_visible = acks_visible(s);
 	for (unsigned v = 0; v < s->values; v++) {
 		ws->op_of_value[v] = -1;
 		if (s->value[v].client)

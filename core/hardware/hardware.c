@@ -28,6 +28,16 @@ static const struct field fields[] = {HARDWARE_KNOBS(X)};
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
+#define X(type, field, ...) FIELD_##field,
+enum { HARDWARE_KNOBS(X) };
+#undef X
+
+/* What only a server's memory and its NIC look at, and so may be its own. */
+static const unsigned own[HARDWARE_OWN] = {FIELD_domain, FIELD_ddio, FIELD_dma_order,
+					   FIELD_ack_early};
+
+_Static_assert(FIELDS + HARDWARE_SERVERS * HARDWARE_OWN <= HARDWARE_NAMES, "names have numbers");
+
 #define FIRST(first, ...)				    first
 #define X(type, field, name, print, log, what, values, ...) .field = FIRST(__VA_ARGS__, 0),
 const struct hardware hardware_default = {HARDWARE_KNOBS(X)};
@@ -107,52 +117,55 @@ int hardware_find(const char *name)
 
 struct hardware hardware_of_server(const struct hardware *hw, unsigned server)
 {
-	struct hardware own = *hw;
+	struct hardware its = *hw;
 	assert(server < HARDWARE_SERVERS);
-	if (hw->server[server].domain)
-		own.domain = hw->server[server].domain - 1;
-	if (hw->server[server].ddio)
-		own.ddio = hw->server[server].ddio - 1;
-	return own;
+	for (unsigned o = 0; o < HARDWARE_OWN; o++)
+		if (hw->server[server][o])
+			set_number(&its, &fields[own[o]], hw->server[server][o] - 1);
+	return its;
+}
+
+int hardware_name_number(const char *name)
+{
+	const char *dot = strchr(name, '.');
+	const unsigned server = dot ? (unsigned)(dot[1] - '1') : 0;
+	if (!dot)
+		return hardware_find(name);
+	for (unsigned o = 0; o < HARDWARE_OWN && server < HARDWARE_SERVERS && !dot[2]; o++) {
+		const char *base = fields[own[o]].knob.name;
+		if (!strncmp(base, name, (size_t)(dot - name)) && !base[dot - name])
+			return (int)(FIELDS + server * HARDWARE_OWN + o);
+	}
+	return -1;
 }
 
 unsigned hardware_knob_server(const char *name)
 {
-	const char *dot = strchr(name, '.');
-	const bool is = dot && (!strncmp(name, "domain.", 7) || !strncmp(name, "ddio.", 5)) &&
-			dot[1] > '0' && dot[1] <= '0' + HARDWARE_SERVERS && !dot[2];
-	return is ? (unsigned)(dot[1] - '0') : 0;
-}
-
-static int set_of_server(struct hardware *hw, unsigned server, const char *name, const char *value,
-			 const char **expected)
-{
-	const char *base = name[1] == 'o' ? "domain" : "ddio";
-	struct hardware own = *hw;
-	int error = hardware_set(&own, base, value, expected);
-	if (!error && name[1] == 'o')
-		hw->server[server].domain = 1 + own.domain;
-	else if (!error)
-		hw->server[server].ddio = 1 + own.ddio;
-	return error;
+	const int number = hardware_name_number(name) - (int)FIELDS;
+	return number < 0 ? 0 : 1 + (unsigned)number / HARDWARE_OWN;
 }
 
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected)
 {
-	int f = hardware_find(name);
+	const int number = hardware_name_number(name);
+	const unsigned one = (unsigned)number - FIELDS; /* a server's own knob, if there is such */
 
-	if (hardware_knob_server(name))
-		return set_of_server(hw, hardware_knob_server(name) - 1, name, value, expected);
-	if (f < 0) {
+	if (number < 0) {
 		*expected = names + 1; /* without the first blank */
 		return -EINVAL;
 	}
-	int i = word_list_find(fields[f].knob.values, value_now(fields[f].knob.name, value));
+	const bool is_own = number >= (int)FIELDS;
+	const struct field *field = &fields[is_own ? own[one % HARDWARE_OWN] : (unsigned)number];
+	int i = word_list_find(field->knob.values, value_now(field->knob.name, value));
 	if (i < 0) {
-		*expected = fields[f].knob.values;
+		*expected = field->knob.values;
 		return -EINVAL;
 	}
-	set_number(hw, &fields[f], value_number(&fields[f], (unsigned)i));
+	const uint16_t is = value_number(field, (unsigned)i);
+	if (is_own)
+		hw->server[one / HARDWARE_OWN][one % HARDWARE_OWN] = (uint8_t)(1 + is);
+	else
+		set_number(hw, field, is);
 	return 0;
 }
 
@@ -179,6 +192,19 @@ static void value_word(const struct field *field, unsigned number, char *buf, si
 	snprintf(buf, n, "%.*s", (int)len, word);
 }
 
+/* A text that grows: " NAME.SERVER=WORD", as snprintf() would put it at the end; server 0: all. */
+static int add_knob(const struct field *field, unsigned server, unsigned number, char *buf,
+		    size_t n, size_t at)
+{
+	char word[64], dot[8] = "";
+
+	if (server)
+		snprintf(dot, sizeof(dot), ".%u", server);
+	value_word(field, number, word, sizeof(word));
+	return snprintf(at < n ? buf + at : NULL, at < n ? n - at : 0, "%s%s%s=%s", at ? " " : "",
+			field->knob.name, dot, word);
+}
+
 int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 {
 	size_t at = 0;
@@ -187,26 +213,16 @@ int hardware_print(const struct hardware *hw, bool all, char *buf, size_t n)
 		buf[0] = '\0';
 	for (unsigned f = 0; f < FIELDS; f++) {
 		unsigned number = get_number(hw, &fields[f]);
-		char word[64];
 
-		if ((!all || fields[f].knob.print == KNOB_RARE) &&
-		    number == get_number(&hardware_default, &fields[f]))
-			continue;
-		value_word(&fields[f], number, word, sizeof(word));
-		at += (size_t)snprintf(at < n ? buf + at : NULL, at < n ? n - at : 0, "%s%s=%s",
-				       at ? " " : "", fields[f].knob.name, word);
+		if ((all && fields[f].knob.print != KNOB_RARE) ||
+		    number != get_number(&hardware_default, &fields[f]))
+			at += (size_t)add_knob(&fields[f], 0, number, buf, n, at);
 	}
-	for (unsigned i = 0; i < 2 * HARDWARE_SERVERS; i++) {
-		const struct field *field = &fields[i % 2]; /* the table begins with both */
-		assert(field->off == (i % 2 ? offsetof(struct hardware, ddio)
-					    : offsetof(struct hardware, domain)));
-		const unsigned is = i % 2 ? hw->server[i / 2].ddio : hw->server[i / 2].domain;
-		char word[64];
-		if (!is)
-			continue;
-		value_word(field, is - 1, word, sizeof(word));
-		at += (size_t)snprintf(at < n ? buf + at : NULL, at < n ? n - at : 0, "%s%s.%u=%s",
-				       at ? " " : "", field->knob.name, i / 2 + 1, word);
+	for (unsigned i = 0; i < HARDWARE_SERVERS * HARDWARE_OWN; i++) {
+		const unsigned server = i / HARDWARE_OWN, o = i % HARDWARE_OWN;
+		if (hw->server[server][o])
+			at += (size_t)add_knob(&fields[own[o]], server + 1,
+					       hw->server[server][o] - 1u, buf, n, at);
 	}
 	return (int)at;
 }

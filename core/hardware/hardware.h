@@ -32,6 +32,7 @@ enum copy_order { COPY_LINES, COPY_FORWARD, COPY_BACKWARD };
 enum line_torn { TORN_OFF, TORN_PREFIX, TORN_ANY, TORN_VALUES };
 
 #define HARDWARE_SERVERS 4 /* of a store at most */
+#define HARDWARE_OWN	 4 /* knobs that a server may have of its own: hardware.c */
 #define HARDWARE_VALUES	 5 /* of a knob at most, unless its numbers are KNOB_PLACES */
 #define KNOB_PLACES	 0 /* each value stands for its place among them */
 
@@ -116,9 +117,7 @@ struct hardware {
 	HARDWARE_KNOBS(X)
 #undef X
 	/* Of one of several servers, where it differs: 0 as the others, else 1 + the number. */
-	struct {
-		uint8_t domain, ddio;
-	} server[HARDWARE_SERVERS];
+	uint8_t server[HARDWARE_SERVERS][HARDWARE_OWN];
 };
 
 extern const struct hardware hardware_default;
@@ -135,6 +134,9 @@ static inline bool dma_may_pass(const struct hardware *hw, bool same_message)
 
 /* Which server's knob it is, from 1: "domain.2"; 0: it is none of a server alone. */
 unsigned hardware_knob_server(const char *name);
+/* Below HARDWARE_NAMES, another one for each knob and each server's own; -1: there is none. */
+#define HARDWARE_NAMES 64
+int hardware_name_number(const char *name);
 /* "domain", "dmp", or "domain.2", "wsp" of the second server: 0, or -EINVAL with *expected naming
  * what would be right. */
 int hardware_set(struct hardware *hw, const char *name, const char *value, const char **expected);

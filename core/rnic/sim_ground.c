@@ -327,7 +327,10 @@ void rnic_power_off(struct ibv_context *context)
 
 struct ibv_context *rnic_open(struct rnic_net *net, unsigned host, struct pmem *pm)
 {
-	return rnic_open_on(net, host, pm ? &dram_and_pm : &dram, pm);
+	struct ibv_context *context = rnic_open_on(net, host, pm ? &dram_and_pm : &dram, pm);
+	if (context && host_serves(host))
+		to_hca(context)->hw = hardware_of_server(&net->hw, host_server(host));
+	return context;
 }
 
 struct ibv_context *rnic_open_again(struct ibv_context *old, struct pmem *pm)

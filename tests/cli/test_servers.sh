@@ -209,6 +209,48 @@ done <<'END'
 1 4 domain=wsp domain.2=dmp
 4 4 domain=wsp
 END
+# And a NIC of its own. What the mirror's has acknowledged lands late, so the old primary's record comes after the mirror has taken
+# over; and the last line of a record lands first, so the mirror applies it before it has come. Only the mirror's NIC lands records.
+cat >late.trace <<'END'
+tidemark-trace 1
+store mojim
+variant not_fenced
+config
+keys k1 8
+client 1: put k1 8
+deviate s2/qp3 c1.put1 landing message 1 packet 1 line 3: delay 200us
+deviate c1 c1.put1 before completion 2: server 1 is lost
+broken DURN
+END
+cat >order.trace <<'END'
+tidemark-trace 1
+store mojim
+variant no_crc
+config
+keys k1 8
+client 1: put k1 8, put k1 8
+deviate s2/qp3 c1.put2 order message 1 packet 1 landed 0: 3 ahead
+deviate s2/qp3 c1.put2 landing message 1 packet 1 line 2: delay 30us
+broken AGREE
+END
+while read -r status trace config; do
+	sed "s/^config.*/config domain=dmp $config/" $trace.trace >own.trace
+	run "$status" tidemark replay -q own.trace
+done <<'END'
+1 late
+4 late ack_early=off
+4 late ack_early.2=off
+1 late ack_early.1=off
+1 late ack_early=off ack_early.2=on
+1 order dma_order=any
+1 order dma_order.2=any
+2 order dma_order.1=any
+2 order dma_order=any dma_order.2=left
+END
+says 'own.trace:7: this deviation does not apply'
+sed 's/^config.*/config dma_order.2=any dma_order.2=left/' order.trace >own.trace
+run 2 tidemark replay -q own.trace
+says 'own.trace:4: config dma_order.2 twice'
 sed 's/^config .*/config domain.3=wsp/' torn.trace >own.trace
 run 2 tidemark replay -q own.trace
 says 'own.trace:4'

@@ -37,7 +37,7 @@ struct rnic_qp;
 
 struct rnic_net {
 	struct rnic_ground ground;
-	struct hardware hw;
+	struct hardware hw; /* of hosts that have none of their own */
 	struct link *link;
 	struct rnic_qp **qp; /* by number - qpn_first; NULL: destroyed */
 	uint32_t qps, qp_room, qp_cursor;
@@ -78,6 +78,7 @@ struct rnic_hooks {
 /* One host's RNIC. */
 struct rnic_hca {
 	struct rnic_net *net;
+	struct hardware hw;
 	unsigned host;
 	unsigned qps;			/* created so far: their names' numbers */
 	unsigned objects;		/* that the user has to give back */

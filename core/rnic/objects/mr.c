@@ -152,14 +152,14 @@ static struct rnic_mr *find_key(struct rnic_hca *hca, const struct ibv_pd *pd, u
 	if (!slot)
 		return NULL;
 	struct rnic_mr *mr = hca->mr[slot];
-	bool live = mr->live || MUTANT(&hca->net->hw, NIC_KEY_DEAD);
+	bool live = mr->live || MUTANT(&hca->hw, NIC_KEY_DEAD);
 	return live && same_pd(mr->ibv.pd, pd) && (mr->access & access) == access ? mr : NULL;
 }
 
 static bool is_within(const struct rnic_hca *hca, const struct rnic_mr *mr, uint64_t va,
 		      uint64_t len)
 {
-	if (MUTANT(&hca->net->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
+	if (MUTANT(&hca->hw, NIC_BOUNDS) && va >= mr->iova && va - mr->iova < mr->len)
 		return true;
 	return va >= mr->iova && len <= mr->len && va - mr->iova <= mr->len - len;
 }
@@ -301,7 +301,7 @@ struct ibv_mr *rnic_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, u
 	int error = check_place(hca, &place);
 	if (!error && ground_fails(&hca->net->ground, FAIL_REG_MR))
 		error = ENOMEM;
-	if (!error && hca->net->hw.rkey_reuse)
+	if (!error && hca->hw.rkey_reuse)
 		mr = reboot_image(hca, pd, &place);
 	if (!error && !mr) {
 		mr = mr_slot(hca);

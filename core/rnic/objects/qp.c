@@ -172,8 +172,7 @@ static int check_type(const struct rnic_hca *hca, const struct ibv_qp_init_attr 
 		return EOPNOTSUPP;
 	if (init->srq && init->qp_type == IBV_QPT_UC)
 		return EINVAL;
-	return init->qp_type != IBV_QPT_RC && hca->net->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP
-											: 0;
+	return init->qp_type != IBV_QPT_RC && hca->hw.transport == TRANSPORT_IWARP ? EOPNOTSUPP : 0;
 }
 
 /* On a lossy link the answer to a message may overtake the message's acknowledgement. A program
@@ -255,7 +254,7 @@ struct ibv_qp *rnic_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *init)
 	qp->ibv.srq = init->srq;
 	qp->ibv.qp_type = init->qp_type;
 	qp->service = qp_service(init->qp_type);
-	qp->mtu = hca->net->hw.mtu; /* a datagram's; a connection has its own from RTR on */
+	qp->mtu = hca->hw.mtu; /* a datagram's; a connection has its own from RTR on */
 	qp->ibv.state = IBV_QPS_RESET;
 	qp->sig_all = init->sq_sig_all;
 	qp->max_inline = init->cap.max_inline_data;
@@ -354,7 +353,7 @@ int rnic_destroy_qp(struct ibv_qp *ibv)
 		return EINVAL;
 	if (is_lossy(qp))
 		time_wait_enter(qp);
-	if (!MUTANT(&qp->hca->net->hw, NIC_LAND_AFTER_DESTROY)) {
+	if (!MUTANT(&qp->hca->hw, NIC_LAND_AFTER_DESTROY)) {
 		qp_reset(qp);
 		work_queue_drop(qp->hca->net, &qp->sq);
 		work_queue_drop(qp->hca->net, &qp->rq);
@@ -407,7 +406,7 @@ static int check_values(const struct rnic_qp *qp, const struct ibv_qp_attr *attr
 		return EINVAL;
 	if (mask & IBV_QP_PATH_MTU &&
 	    (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096 ||
-	     128u << attr->path_mtu > qp->hca->net->hw.mtu))
+	     128u << attr->path_mtu > qp->hca->hw.mtu))
 		return EINVAL;
 	if (mask & IBV_QP_DEST_QPN && attr->dest_qp_num > QPN_LIMIT)
 		return EINVAL;

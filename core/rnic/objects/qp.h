@@ -50,7 +50,7 @@ static inline const struct rnic_ground *qp_ground(const struct rnic_qp *qp)
 /* Does a posted request complete when it has arrived? Else when its data are visible. */
 static inline bool rnic_acks_early(const struct rnic_qp *qp)
 {
-	const struct hardware *hw = &qp->hca->net->hw;
+	const struct hardware *hw = &qp->hca->hw;
 	return hw->ack_early && !MUTANT(hw, NIC_DONE_IS_VISIBLE);
 }
 /* Is what it sends acknowledged? */

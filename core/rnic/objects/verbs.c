@@ -77,7 +77,7 @@ int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv
 	struct ibv_port_attr port = {
 		.state = IBV_PORT_ACTIVE,
 		.max_mtu = IBV_MTU_4096,
-		.active_mtu = mtu_enum(to_hca(context)->net->hw.mtu),
+		.active_mtu = mtu_enum(to_hca(context)->hw.mtu),
 		.gid_tbl_len = 1,
 		.max_msg_sz = MAX_MESSAGE,
 		.pkey_tbl_len = 1,
@@ -87,8 +87,7 @@ int rnic_query_port_ex(struct ibv_context *context, uint8_t port_num, struct ibv
 		.phys_state = 5,    /* link up */
 		.link_layer = IBV_LINK_LAYER_ETHERNET,
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
-		.flags = to_hca(context)->net->hw.transport == TRANSPORT_IB ? IBV_QPF_GRH_REQUIRED
-									    : 0,
+		.flags = to_hca(context)->hw.transport == TRANSPORT_IB ? IBV_QPF_GRH_REQUIRED : 0,
 	};
 	if (port_num != 1)
 		return EINVAL;
@@ -138,7 +137,7 @@ int rnic_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 				    IBV_DEVICE_SYS_IMAGE_GUID | IBV_DEVICE_SRQ_RESIZE |
 				    IBV_DEVICE_MEM_MGT_EXTENSIONS | IBV_DEVICE_MEM_WINDOW |
 				    IBV_DEVICE_MEM_WINDOW_TYPE_2B,
-		.atomic_cap = net->hw.atomics_hca ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB,
+		.atomic_cap = to_hca(context)->hw.atomics_hca ? IBV_ATOMIC_HCA : IBV_ATOMIC_GLOB,
 		.max_pkeys = 1,
 		.phys_port_cnt = 1,
 	};
@@ -218,13 +217,14 @@ struct ibv_context *rnic_open_on(struct rnic_net *net, unsigned host,
 		return errno_null(host >= net->hosts ? ENODEV : EBUSY);
 	hca = ground_alloc(&net->ground, sizeof(*hca));
 	hca->net = net;
+	hca->hw = net->hw;
 	hca->host = host;
 	hca->memory = memory;
 	hca->memory_arg = memory_arg;
 	rnic_gid(RNIC_ADDRESS(host), &hca->gid);
 	hca->device.node_type = IBV_NODE_CA;
 	hca->device.transport_type = IBV_TRANSPORT_IB;
-	if (net->hw.transport == TRANSPORT_IWARP) {
+	if (hca->hw.transport == TRANSPORT_IWARP) {
 		hca->device.node_type = IBV_NODE_RNIC;
 		hca->device.transport_type = IBV_TRANSPORT_IWARP;
 	}
@@ -254,7 +254,7 @@ void rnic_close(struct ibv_context *context)
 	assert(net->hca[hca->host] == hca);
 	if (hca->hooks.ended)
 		hca->hooks.ended(hca);
-	if (net->hw.restart_reuse)
+	if (hca->hw.restart_reuse)
 		keep_numbers(hca);
 	for (uint32_t i = 0; i < net->qps; i++) {
 		if (net->qp[i] && net->qp[i]->hca == hca) {
@@ -277,7 +277,7 @@ void rnic_follow(struct ibv_context *context, const struct ibv_context *before)
 	assert(hca->host == old->host && hca->net == old->net && hca != old);
 	assert(!hca->mrs && !hca->qps); /* it has just been opened */
 	hca->qps = old->qps;		/* no two queue pairs of a host have one name */
-	if (hca->net->hw.restart_reuse) {
+	if (hca->hw.restart_reuse) {
 		hca->old_qpn = old->old_qpn;
 		hca->old_qpns = old->old_qpns;
 		return;

@@ -258,13 +258,13 @@ static unsigned count_lines(struct rnic_qp *qp, const struct packet *pkt, unsign
 static bool may_pass(const struct rnic_qp *qp, const struct packet *head, const struct packet *pkt)
 {
 	bool same = pkt->name.message == head->name.message && pkt->name.who == head->name.who;
-	return pkt == head || dma_may_pass(&qp->hca->net->hw, same);
+	return pkt == head || dma_may_pass(&qp->hca->hw, same);
 }
 
 /* May READs be fetched before those that came in before them? */
 static bool may_pass_reads(const struct rnic_qp *qp)
 {
-	return dma_may_pass(&qp->hca->net->hw, false);
+	return dma_may_pass(&qp->hca->hw, false);
 }
 
 /* Number of lines that could land next. */
@@ -299,7 +299,7 @@ static void pick_line(struct rnic_qp *qp, struct packet *head, unsigned k)
 static bool land_any_line(struct rnic_qp *qp, struct packet *head)
 {
 	struct responder *resp = &qp->resp;
-	bool passes = dma_may_pass(&qp->hca->net->hw, true);
+	bool passes = dma_may_pass(&qp->hca->hw, true);
 	unsigned ready = count_ready(qp, head);
 	struct packet *pkt = resp->next_line;
 	if (!pkt || (head->asked && ready > resp->ready_lines)) {
@@ -308,7 +308,7 @@ static bool land_any_line(struct rnic_qp *qp, struct packet *head)
 		if (passes)
 			ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &resp->land, 1);
 		unsigned k = ready > 1 ? ask(qp, head, CHOICE_ORDER, head->picks, ready) : 0;
-		if (MUTANT(&qp->hca->net->hw, NIC_LINES_SHUFFLED))
+		if (MUTANT(&qp->hca->hw, NIC_LINES_SHUFFLED))
 			k = ready - 1;
 		head->picks++;
 		resp->ready_lines = ready;
@@ -447,7 +447,7 @@ static void drop_homeless(struct rnic_qp *qp)
 static void land_due(struct rnic_qp *qp)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
-	const struct hardware *hw = &qp->hca->net->hw;
+	const struct hardware *hw = &qp->hca->hw;
 	bool any = dma_may_pass(hw, true) || MUTANT(hw, NIC_LINES_SHUFFLED);
 	struct packet *pkt;
 	if (qp->dead)
@@ -479,7 +479,7 @@ static void fire_land(void *arg)
 		return;
 	qp->resp.land_turn = true;
 	if (ground_scheduled(qp_ground(qp)) && qp->resp.land.head)
-		is_overtaken(&qp->hca->net->hw, &qp->resp.land);
+		is_overtaken(&qp->hca->hw, &qp->resp.land);
 	land_due(qp);
 }
 
@@ -489,7 +489,7 @@ void land_push(struct rnic_qp *qp, struct packet *pkt)
 	pkt->due = ground_now(ground) + LAND_NS;
 	ground_gives(ground, pkt, 0);
 	qp->resp.land_tail++;
-	if (dma_may_pass(&qp->hca->net->hw, true))
+	if (dma_may_pass(&qp->hca->hw, true))
 		ground_touch(ground, TOUCH_DRAM_WRITE, &qp->resp.land, 1);
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
@@ -618,7 +618,7 @@ static void trace_effect(struct rnic_qp *qp, const struct packet *pkt, const str
 static uint32_t next_unit(const struct rnic_qp *qp, const struct packet *pkt,
 			  const struct rnic_mr *mr, uint32_t start, uint32_t left, uint32_t *len)
 {
-	const struct hardware *hw = &qp->hca->net->hw;
+	const struct hardware *hw = &qp->hca->hw;
 	uint32_t at = pkt->done, end = start + left, unit = hw->read_words ? 8 : LINE;
 	if (!hw->read_right) {
 		*len = mr_line_left(mr, mr_host(mr, pkt->va + at));
@@ -850,7 +850,7 @@ static void finish(struct rnic_qp *qp, const struct packet *pkt, uint64_t origin
 static bool atomic_under_way(const struct rnic_qp *qp, const uint8_t *at)
 {
 	const struct rnic_net *net = qp->hca->net;
-	for (uint32_t i = 0; i < net->qps && !MUTANT(&net->hw, NIC_ATOMICS_APART); i++)
+	for (uint32_t i = 0; i < net->qps && !MUTANT(&qp->hca->hw, NIC_ATOMICS_APART); i++)
 		if (net->qp[i] && net->qp[i] != qp && net->qp[i]->resp.atomic_at == at)
 			return true;
 	return false;
@@ -908,7 +908,7 @@ static enum served serve_atomic(struct rnic_qp *qp, struct packet *pkt)
 	uint64_t original, value;
 	if (!mr)
 		return REFUSED;
-	if (qp->hca->net->hw.atomics_hca && !qp->hca->memory->compare_swap)
+	if (qp->hca->hw.atomics_hca && !qp->hca->memory->compare_swap)
 		return serve_atomic_in_two(qp, pkt, mr);
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
@@ -964,14 +964,13 @@ static enum served serve_flush(struct rnic_qp *qp, struct packet *pkt)
 		return REFUSED;
 	if (is_delayed(qp, pkt, CHOICE_FETCH, 1))
 		return HELD;
-	if (MUTANT(&qp->hca->net->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
+	if (MUTANT(&qp->hca->hw, NIC_ATOMIC_WRITE_POSTED) && overtakes_flush(qp, pkt->next) &&
 	    ground_scheduled(qp_ground(qp)))
 		return HELD;
 	bool whole = pkt->selectivity == IBV_FLUSH_MR;
 	uint8_t *at = whole ? mr->host : mr_host(mr, pkt->va);
 	uint64_t len = whole ? mr->len : pkt->dma_len;
-	if (pkt->placement & IBV_FLUSH_PERSISTENT &&
-	    !MUTANT(&qp->hca->net->hw, NIC_FLUSH_IGNORED)) {
+	if (pkt->placement & IBV_FLUSH_PERSISTENT && !MUTANT(&qp->hca->hw, NIC_FLUSH_IGNORED)) {
 		if (!dma_flush(qp->hca, mr, at, len, &pkt->name))
 			return REFUSED;
 	}
@@ -986,7 +985,7 @@ static enum served place_payload(struct rnic_qp *qp, struct packet *pkt, const s
 	uint8_t *host = mr_host(mr, resp_word(pkt));
 	uint64_t value;
 	memcpy(&value, pkt->payload, sizeof(value));
-	if (!qp->hca->net->hw.commit_visible) {
+	if (!qp->hca->hw.commit_visible) {
 		dma_arrive(qp->hca, mr, host, &value, sizeof(value), &pkt->name);
 		return dma_commit_word(qp->hca, mr, host, value, &pkt->name) ? SERVED : REFUSED;
 	}
@@ -1052,7 +1051,7 @@ static void refuse_head(struct rnic_qp *qp)
 /* Mutants: it does not wait for what was posted before it. */
 static bool overtakes(const struct rnic_qp *qp, const struct packet *pkt)
 {
-	const struct hardware *hw = &qp->hca->net->hw;
+	const struct hardware *hw = &qp->hca->hw;
 	return MUTANT(hw, NIC_READ_OVERTAKES) ||
 	       (MUTANT(hw, NIC_FLUSH_IGNORED) && pkt->opcode == OP_FLUSH);
 }

@@ -136,8 +136,7 @@ void req_drop_copy(struct rnic_qp *qp, struct wqe *wqe)
 /* iWARP: what was handed to the link completes, as far as order allows. */
 static void complete_early(struct rnic_qp *qp)
 {
-	if (qp->hca->net->hw.transport != TRANSPORT_IWARP ||
-	    MUTANT(&qp->hca->net->hw, NIC_IWARP_WAITS))
+	if (qp->hca->hw.transport != TRANSPORT_IWARP || MUTANT(&qp->hca->hw, NIC_IWARP_WAITS))
 		return;
 	while ((int32_t)(qp->sq.next - qp->sq.done) > 0 && !wqe_at(qp, qp->sq.done)->nonposted)
 		complete(qp, IBV_WC_SUCCESS);
@@ -172,8 +171,8 @@ void req_flush(struct rnic_qp *qp)
 	for (; req->acked != qp->sq.posted; req->acked++)
 		req_drop_copy(qp, wqe_at(qp, req->acked));
 	while (qp->sq.done != qp->sq.posted)
-		complete(qp, MUTANT(&qp->hca->net->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
-									    : IBV_WC_WR_FLUSH_ERR);
+		complete(qp, MUTANT(&qp->hca->hw, NIC_FLUSHED_SUCCESS) ? IBV_WC_SUCCESS
+								       : IBV_WC_WR_FLUSH_ERR);
 	qp->sq.next = req->rung = qp->sq.posted;
 	req->packet = 0;
 	req->una = req->next_psn;
@@ -269,15 +268,15 @@ static bool start(struct rnic_qp *qp, struct wqe *wqe)
 	}
 	if (is_class(wqe, CLASS_ATOMIC))
 		wqe->bytes = ATOMIC_BYTES; /* the list may have room for more */
-	bool fence = wqe->fence || MUTANT(&qp->hca->net->hw, NIC_NEVER_OVERTAKES);
+	bool fence = wqe->fence || MUTANT(&qp->hca->hw, NIC_NEVER_OVERTAKES);
 	if (fence || (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic))
 		ground_touch(qp_ground(qp), TOUCH_DRAM_READ, &req->nonposted,
 			     sizeof(req->nonposted));
-	if (fence && req->nonposted && !MUTANT(&qp->hca->net->hw, NIC_FENCE_IGNORED))
+	if (fence && req->nonposted && !MUTANT(&qp->hca->hw, NIC_FENCE_IGNORED))
 		return false;
 	if (wqe->nonposted && req->nonposted >= qp->attr.max_rd_atomic)
 		return false;
-	if (qp->hca->net->hw.transport == TRANSPORT_IWARP && !wqe->nonposted && wqe->bytes &&
+	if (qp->hca->hw.transport == TRANSPORT_IWARP && !wqe->nonposted && wqe->bytes &&
 	    !wqe->copy) {
 		wqe->copy = buffer_get(qp->hca->net, (uint32_t)wqe->bytes, &wqe->copy_class);
 		bool gathered = sge_gather(qp->hca, qp->ibv.pd, wqe->sge, wqe->sges, 0, wqe->copy,
@@ -790,7 +789,7 @@ static void take_result(struct rnic_qp *qp, const struct packet *pkt)
 static bool is_awaited(const struct rnic_qp *qp, const struct packet *pkt)
 {
 	const struct requester *req = &qp->req;
-	if (MUTANT(&qp->hca->net->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
+	if (MUTANT(&qp->hca->hw, NIC_PSN_WRAP) && pkt->psn < req->una)
 		return false;
 	return active(qp) && req->una != req->next_psn && psn_diff(pkt->psn, req->una) >= 0 &&
 	       psn_diff(pkt->psn, req->next_psn) < 0; /* else old, or nonsense */
@@ -857,7 +856,7 @@ void req_response(struct rnic_qp *qp, struct packet *pkt)
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
-	if (MUTANT(&qp->hca->net->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
+	if (MUTANT(&qp->hca->hw, NIC_READ_HOLE) && pkt->opcode == OP_READ_RESPONSE_LAST)
 		req->una = pkt->psn;
 	if (pkt->opcode == OP_ACKNOWLEDGE) {
 		take_acknowledgement(qp, pkt);

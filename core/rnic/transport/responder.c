@@ -345,7 +345,7 @@ static uint8_t check_write(struct rnic_qp *qp, struct packet *pkt)
 {
 	uint8_t is = opcode_is[pkt->opcode];
 	uint64_t va = is & IS_FIRST ? pkt->va : qp->resp.va;
-	if (MUTANT(&qp->hca->net->hw, NIC_PACKET_MISPLACED) && !(is & IS_FIRST))
+	if (MUTANT(&qp->hca->hw, NIC_PACKET_MISPLACED) && !(is & IS_FIRST))
 		va -= qp->resp.msg_off;
 	uint32_t left = is & IS_FIRST ? pkt->dma_len : qp->resp.left;
 	uint32_t rkey = is & IS_FIRST ? pkt->rkey : qp->resp.rkey;
@@ -510,13 +510,13 @@ static void accept_posted(struct rnic_qp *qp, struct packet *pkt)
 		if (has_invalidate(pkt->opcode))
 			invalidate(qp, pkt);
 	}
-	if (MUTANT(&qp->hca->net->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
+	if (MUTANT(&qp->hca->hw, NIC_LAST_LINE) && is & IS_WRITE && pkt->len > LINE)
 		pkt->len -= pkt->len % LINE;
 	arrive(qp, pkt);
 	if (pkt->ack_req && rnic_acks_early(qp) && !pkt->bad_key)
 		resp_acknowledge(qp, pkt);
-	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) &&
-	    MUTANT(&qp->hca->net->hw, NIC_RECEIVE_EARLY) && pkt->rq_seq == qp->rq.done)
+	if (is & IS_LAST && is & (IS_SEND | HAS_IMM) && MUTANT(&qp->hca->hw, NIC_RECEIVE_EARLY) &&
+	    pkt->rq_seq == qp->rq.done)
 		resp_complete(qp, pkt->rq_seq, IBV_WC_SUCCESS, pkt);
 	land_push(qp, pkt);
 }
@@ -610,15 +610,14 @@ static void duplicate(struct rnic_qp *qp, struct packet *pkt)
 		answer_push(qp, pkt);
 		return;
 	}
-	if (MUTANT(&qp->hca->net->hw, NIC_ATOMIC_REPEATED) && is & IS_ATOMIC &&
-	    !is_queued(qp, pkt)) {
+	if (MUTANT(&qp->hca->hw, NIC_ATOMIC_REPEATED) && is & IS_ATOMIC && !is_queued(qp, pkt)) {
 		pkt->name.who = &qp->actor;
 		answer_push(qp, pkt);
 		return;
 	}
 	if (!(is & (IS_SEND | IS_WRITE | IS_READ)) && !is_queued(qp, pkt))
 		repeat_result(qp, pkt);
-	if (MUTANT(&qp->hca->net->hw, NIC_DUPLICATE_EXECUTED) && pkt->opcode == OP_WRITE_ONLY &&
+	if (MUTANT(&qp->hca->hw, NIC_DUPLICATE_EXECUTED) && pkt->opcode == OP_WRITE_ONLY &&
 	    pkt->len && check_write(qp, pkt) == AETH_ACK) {
 		pkt->ack_req = false;
 		pkt->name.who = &qp->actor;
@@ -668,7 +667,7 @@ static void too_early(struct rnic_qp *qp, struct packet *pkt)
 		look_for_gap(qp);
 		return;
 	}
-	if (MUTANT(&net->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req)
+	if (MUTANT(&qp->hca->hw, NIC_ACK_UNACCEPTED) && pkt->ack_req)
 		resp_acknowledge(qp, pkt);
 	else
 		nak_gap(qp, pkt);

@@ -126,13 +126,26 @@ TEST(of_one_server)
 
 	ck_assert_int_eq(hardware_switch(&hw, "domain.2=wsp", &expected), 0);
 	ck_assert_int_eq(hardware_switch(&hw, "ddio.4=off", &expected), 0);
+	ck_assert_int_eq(hardware_switch(&hw, "dma_order.1=relaxed", &expected), 0);
+	ck_assert_int_eq(hardware_switch(&hw, "ack_early.4=off", &expected), 0);
 	ck_assert_int_eq(hardware_switch(&hw, "ddio.5=off", &expected), -EINVAL);
+	ck_assert_int_eq(hardware_switch(&hw, "ddio.0=off", &expected), -EINVAL);
+	ck_assert_int_eq(hardware_switch(&hw, "ddio.=off", &expected), -EINVAL);
+	ck_assert_int_eq(hardware_switch(&hw, ".1=off", &expected), -EINVAL);
+	ck_assert_int_eq(hardware_switch(&hw, "dd.1=off", &expected), -EINVAL);
+	ck_assert_int_eq(hardware_switch(&hw, "ddio.1.1=off", &expected), -EINVAL);
 	ck_assert_int_eq(hardware_switch(&hw, "mtu.2=256", &expected), -EINVAL);
 	ck_assert_uint_eq(hardware_of_server(&hw, 0).domain, DOMAIN_DMP);
 	ck_assert_uint_eq(hardware_of_server(&hw, 1).domain, DOMAIN_WSP);
 	ck_assert_uint_eq(hardware_of_server(&hw, 3).ddio, DDIO_OFF);
+	ck_assert_uint_eq(hardware_of_server(&hw, 0).dma_order, DMA_RELAXED);
+	ck_assert_uint_eq(hardware_of_server(&hw, 1).dma_order, DMA_LEFT);
+	ck_assert(!hardware_of_server(&hw, 3).ack_early && hardware_of_server(&hw, 0).ack_early);
 	hardware_print(&hw, false, got, sizeof(got));
-	ck_assert_msg(strstr(got, "domain.2=wsp ddio.4=off"), "%s", got);
+	ck_assert_str_eq(got, "dma_order.1=relaxed domain.2=wsp ddio.4=off ack_early.4=off");
+	ck_assert_uint_eq(hardware_knob_server("ack_early.4"), 4);
+	ck_assert_uint_eq(hardware_knob_server("ack_early"), 0);
+	ck_assert_uint_eq(hardware_knob_server("none"), 0);
 }
 
 TEST(right_field)
