@@ -9,7 +9,7 @@
 static const struct option_row rows[] = {OPTION_END};
 
 static const struct options options = {
-	"list", "[stores|variants|bugs|knobs|workloads|contracts|failures|operations]",
+	"list", "[stores|variants|bugs|knobs|workloads|contracts|failures|operations|costs]",
 	"Without an argument: all of them. Bugs are variants too: crashtest --variant takes both.",
 	rows, "0, 2 usage"};
 

@@ -5,7 +5,7 @@ file(GLOB nic_sources CONFIGURE_DEPENDS core/provider/nic.c core/provider/base/*
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/rnic/transport/link_sim.c
 	${PROJECT_SOURCE_DIR}/core/rnic/sim_ground.c)
 list(FILTER nic_sources EXCLUDE REGEX "/core/rnic/host/")
-list(APPEND nic_sources core/hardware/hardware.c core/hardware/mutant.c core/text/text.c)
+list(APPEND nic_sources core/hardware/hardware.c core/hardware/mutant.c core/hardware/profile.c core/text/text.c)
 file(GLOB cm_sources CONFIGURE_DEPENDS core/provider/cm/cm*.c core/cm/*.c)
 list(REMOVE_ITEM cm_sources ${PROJECT_SOURCE_DIR}/core/cm/mad.c)
 list(REMOVE_ITEM nic_sources ${PROJECT_SOURCE_DIR}/core/provider/verbs/node.c ${PROJECT_SOURCE_DIR}/core/provider/verbs/sysfs.c)

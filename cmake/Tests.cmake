@@ -56,7 +56,7 @@ foreach(source ${test_sources})
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_nic_cm) # makes packets, too, as others would
-		target_sources(${name} PRIVATE core/provider/link/wire.c core/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c)
+		target_sources(${name} PRIVATE core/provider/link/wire.c core/cm/mad.c core/provider/base/engine.c core/rnic/transport/packet.c core/rnic/opcode.c core/hardware/profile.c core/text/text.c)
 		target_link_libraries(${name} PRIVATE PkgConfig::ISAL)
 	endif()
 	if(name STREQUAL test_mad)

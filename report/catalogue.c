@@ -7,6 +7,7 @@
 #include "checker/world/checker_mutant.h"
 #include "checker/judge/names.h"
 #include "core/hardware/hardware.h"
+#include "core/hardware/profile.h"
 #include "core/rt/fails.h"
 #include "scenarios/stores.h"
 #include "scenarios/workload/workload.h"
@@ -160,12 +161,16 @@ static void list_bugs(void)
 	list_mutants();
 }
 
-const struct catalogue_section catalogue[] = {{"stores", list_stores},
-					      {"variants", list_plain_variants},
-					      {"bugs", list_bugs},
-					      {"knobs", list_knobs},
-					      {"workloads", list_workloads},
-					      {"contracts", list_contracts},
-					      {"failures", list_failures},
-					      {"operations", list_operations},
-					      {NULL, NULL}};
+static void list_costs(void)
+{
+	const struct profile_cost *cost;
+	for (unsigned i = 0; (cost = profile_cost(i))->name; i++)
+		printf("%-12s %10u %-5s %s\n", cost->name, cost->value, cost->unit, cost->what);
+}
+
+const struct catalogue_section catalogue[] = {
+	{"stores", list_stores},       {"variants", list_plain_variants},
+	{"bugs", list_bugs},	       {"knobs", list_knobs},
+	{"workloads", list_workloads}, {"contracts", list_contracts},
+	{"failures", list_failures},   {"operations", list_operations},
+	{"costs", list_costs},	       {NULL, NULL}};

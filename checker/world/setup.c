@@ -19,6 +19,7 @@ void setup_init(struct setup *s, const struct tm_store *store)
 	s->store = store;
 	s->statics = store_statics(store);
 	s->hw = hardware_default;
+	s->profile = profile_default;
 	s->w.calls = store->calls;
 	snprintf(s->variant, sizeof(s->variant), "default");
 }
@@ -269,6 +270,7 @@ int setup_like(struct setup *s, const struct setup *base, const struct workload 
 	memcpy(s->variant, base->variant, sizeof(s->variant));
 	memcpy(s->params.knob, base->params.knob, sizeof(s->params.knob));
 	s->hw = base->hw;
+	s->profile = base->profile;
 	s->mutant = base->mutant;
 	s->without = base->without;
 	memcpy(s->without_name, base->without_name, sizeof(s->without_name));

@@ -46,7 +46,8 @@ struct setup {
 	char variant[48];
 	struct tm_params params;
 	struct hardware hw;
-	uint8_t mutant; /* enum checker_mutant */
+	struct profile profile; /* what takes time */
+	uint8_t mutant;		/* enum checker_mutant */
 	/* Places of the store's code that all runs do without once it is loaded, and their names;
 	 * where those that were reached are noted, or NULL: the caller's. */
 	struct places_without without;

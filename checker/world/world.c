@@ -185,6 +185,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	const struct setup *s = w->setup;
 	assert(w->machine == machine && machine < WORLDS);
 	sim_reset(w->sim, source);
+	sim_set_profile(w->sim, &s->profile);
 	sim_set_servers(w->sim, s->servers, s->store->losses);
 	if (!machine && !w->loading)
 		sim_set_clocks(w->sim, s->hw.clocks_us * 1000ull);

@@ -9,9 +9,6 @@
 #include "core/pmem/model.h"
 #include "core/text/text.h"
 
-#define FLUSH_NS 30
-#define FENCE_NS 60
-
 /* The current task's CPU; 0: no task runs. */
 static unsigned my_cpu(const struct pmem *pm)
 {
@@ -107,7 +104,7 @@ static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct au
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	cpu_settle(pm);
-	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
+	sim_step(pm->sim, STEP_FLUSH, pm->cost->flush);
 	if (!len)
 		return;
 	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
@@ -130,7 +127,7 @@ void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	cpu_settle(pm);
-	sim_step(pm->sim, STEP_FLUSH, FLUSH_NS);
+	sim_step(pm->sim, STEP_FLUSH, pm->cost->flush);
 	if (!len)
 		return;
 	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
@@ -175,7 +172,7 @@ static bool fence(struct pmem *pm, unsigned cpu, const struct author *by,
 void pmem_cpu_fence(struct pmem *pm, uintptr_t pc)
 {
 	cpu_settle(pm);
-	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
+	sim_step(pm->sim, STEP_FENCE, pm->cost->fence);
 	if (goes_through_buffer(pm)) {
 		enter_buffer(pm, BUFFERED_FENCE, 0, 0, pc);
 		return;
@@ -213,7 +210,7 @@ void pmem_cpu_mfence(struct pmem *pm, uintptr_t pc)
 		return;
 	}
 	cpu_settle(pm);
-	sim_step(pm->sim, STEP_FENCE, FENCE_NS);
+	sim_step(pm->sim, STEP_FENCE, pm->cost->fence);
 	pmem_cpu_empty(pm, pc);
 }
 

@@ -11,9 +11,6 @@
 #include "core/pmem/model.h"
 #include "core/text/text.h"
 
-#define LOAD_NS	 2
-#define STORE_NS 2
-
 static void trace_store(struct pmem *pm, uint64_t off, const void *data, size_t len,
 			const struct author *by, bool late)
 {
@@ -221,7 +218,7 @@ static inline void note_load(struct pmem *pm, uint64_t off, size_t len)
 
 static inline void load(struct pmem *pm, uint64_t off, size_t len)
 {
-	sim_step(pm->sim, STEP_LOAD, LOAD_NS);
+	sim_step(pm->sim, STEP_LOAD, pm->cost->load);
 	if (len)
 		nt_leave_mine(pm, off, len);
 	note_load(pm, off, len);
@@ -286,7 +283,7 @@ static inline void store_to_come(struct pmem *pm, uint64_t off, size_t len, uint
 {
 	if (pm->pending.len)
 		cpu_settle(pm);
-	sim_step(pm->sim, STEP_STORE, STORE_NS);
+	sim_step(pm->sim, STEP_STORE, pm->cost->store);
 	assert(len && !pm->pending.len);
 	nt_leave_mine(pm, off, len);
 	sim_saw(pm->sim, TOUCH_WRITE, off, pm->work + off, len);
@@ -353,7 +350,7 @@ static void next_word(struct pmem *pm, bool first)
 {
 	if (!first && !pm->htm_commits && sim_picks(pm->sim) && sim_task(pm->sim) >= 0)
 		sim_turn(pm->sim);
-	sim_step(pm->sim, STEP_STORE, STORE_NS);
+	sim_step(pm->sim, STEP_STORE, pm->cost->store);
 	pmem_commit_pending(pm);
 }
 
@@ -425,7 +422,7 @@ static void cpu_copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byt
 	while (len) {
 		size_t part = within_line(off, len);
 		struct pending_store how = {.pc = pc};
-		sim_step(pm->sim, STEP_STORE, STORE_NS);
+		sim_step(pm->sim, STEP_STORE, pm->cost->store);
 		assert(!pm->pending.len);
 		if (pm->watched && from && pmem_owns(pm, from, part, &source))
 			note_load(pm, source, part);

@@ -100,6 +100,7 @@ struct pmem {
 	unsigned machine;
 	struct pmem *before; /* the machine whose failure this one boots from */
 	struct sim *sim;
+	const struct profile *cost;
 	struct hardware hw;
 	/* Of several servers: where each one's memory begins, and its own hardware. 0: there is
 	 * one. */

@@ -5,8 +5,6 @@
  */
 #include "core/pmem/model.h"
 
-#define DRAIN_NS 400
-
 bool pmem_owns(const struct pmem *pm, const void *addr, size_t len, uint64_t *off)
 {
 	uintptr_t start = (uintptr_t)pm->work, at = (uintptr_t)addr;
@@ -202,8 +200,8 @@ static void schedule_drain(struct pmem *pm, uint32_t l, const struct nic_where *
 				  .a = from->message,
 				  .b = from->packet,
 				  .c = l};
-	sim_delay(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, DELAYS), DRAIN_NS, drain_line,
-		  drain);
+	sim_delay(pm->sim, CHAIN_OTHER, sim_choose(pm->sim, &at, DELAYS), pm->cost->drain,
+		  drain_line, drain);
 }
 
 /* What the queue pair has in the integrated-I/O buffers changes, or is looked at: a flush that

@@ -15,8 +15,6 @@
  */
 #include "core/pmem/model.h"
 
-#define STORE_NS 2
-
 /* The entry leaves: as stores of its words. False: the power failed. */
 static bool leave(struct pmem *pm, uint32_t i)
 {
@@ -139,7 +137,7 @@ void pmem_cpu_nt_copy(struct pmem *pm, uint64_t off, const void *data, int byte,
 	cpu_settle(pm);
 	for (size_t part; len; off += part, len -= part) {
 		part = within_line(off, len);
-		sim_step(pm->sim, STEP_STORE, STORE_NS);
+		sim_step(pm->sim, STEP_STORE, pm->cost->store);
 		sim_saw(pm->sim, TOUCH_WRITE, off, pm->work + off, part);
 		enter(pm, off, from, byte, part, pc);
 		from = from ? from + part : NULL;

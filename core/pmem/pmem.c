@@ -221,6 +221,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	assert(!pm->running && !pm->undos && !pm->dirties);
 	assert(!pm->before || pm->before->running); /* it failed, and stands still */
 	pm->sim = sim;
+	pm->cost = sim_run_state(sim)->cost;
 	pm->hw = *hw;
 	pm->hosts = 0;
 	pm->running = true;

@@ -13,6 +13,7 @@
  */
 #include <stdarg.h>
 #include <stddef.h>
+#include "core/hardware/profile.h"
 #include "core/rt/run.h"
 #include "core/rt/scheduler.h"
 
@@ -82,6 +83,10 @@ struct rnic_ground {
 static inline uint64_t ground_now(const struct rnic_ground *ground)
 {
 	return ground->run->now;
+}
+static inline const struct profile *ground_cost(const struct rnic_ground *ground)
+{
+	return ground->run->cost;
 }
 static inline bool ground_plain(const struct rnic_ground *ground)
 {

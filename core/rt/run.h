@@ -7,13 +7,16 @@
  */
 #include "core/rt/choose.h"
 
+struct profile; /* core/hardware/profile.h */
+
 struct run_state {
 	uint64_t now;	/* ns */
 	bool plain;	/* every choice is answered with 0: none need be asked */
 	bool scheduled; /* a struct scheduler says what comes next, not the clock */
 	bool traced;
-	bool calls_fail; /* failure points are choices; else no call is made to fail */
-	uint64_t hash;	 /* of what has happened so far: equal runs have equal hashes */
+	bool calls_fail;	    /* failure points are choices; else no call is made to fail */
+	const struct profile *cost; /* of what takes time */
+	uint64_t hash;		    /* of what has happened so far: equal runs have equal hashes */
 };
 
 /* Into the event hash. */

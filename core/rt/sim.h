@@ -19,6 +19,7 @@
  * system per run once the arena has grown to its size.
  */
 #include <stdarg.h>
+#include "core/hardware/profile.h"
 #include "core/rt/source.h"
 #include "core/rt/places.h"
 #include "core/rt/config.h"
@@ -64,6 +65,10 @@ void sim_reset(struct sim *sim, struct source *source);
 /* Change the source while the world runs: NULL during boot, the real one once clients start. */
 void sim_source(struct sim *sim, struct source *source);
 struct source *sim_get_source(const struct sim *sim);
+
+/* What takes time, before any task begins: the profile stays the caller's. The default one after a
+ * reset. */
+void sim_set_profile(struct sim *sim, const struct profile *profile);
 
 /* Run until an end. May be called again after SIM_DONE to go on. */
 enum sim_end sim_run(struct sim *sim);

@@ -237,6 +237,7 @@ struct engine *engine_new(void)
 	if (!engine)
 		return NULL;
 	engine->run.plain = true;
+	engine->run.cost = &profile_default;
 	engine->ground = (struct rnic_ground){
 		.world = engine,
 		.run = &engine->run,

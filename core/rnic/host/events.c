@@ -8,9 +8,6 @@
 #include "core/rnic/host/host.h"
 #include "core/rt/process/descriptors.h"
 
-#define STEP_NS 20
-#define CALL_NS 500
-
 /* --- waiting --- */
 
 void host_wait(const struct host *host, const void *key)
@@ -27,7 +24,7 @@ void host_call(const struct host *host)
 	struct sim *sim = host_sim(host);
 
 	sim_commit_pending(sim);
-	sim_step(sim, STEP_POST, CALL_NS);
+	sim_step(sim, STEP_POST, sim_run_state(sim)->cost->call);
 }
 
 bool host_await(const struct host *host, const struct descriptor_kind *kind, const void *object,
@@ -39,7 +36,7 @@ bool host_await(const struct host *host, const struct descriptor_kind *kind, con
 	for (;;) {
 		if (kind->ready(object, &arrivals)) {
 			sim_commit_pending(sim);
-			sim_step(sim, STEP_POLL, STEP_NS);
+			sim_step(sim, STEP_POLL, sim_run_state(sim)->cost->await);
 			/* Another thread may have taken it meanwhile. */
 			if (kind->ready(object, &arrivals))
 				return true;

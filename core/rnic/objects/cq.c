@@ -33,7 +33,6 @@
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/srq.h"
 
-#define POLL_NS	  20
 #define NS_PER_US 1000ull
 
 static struct rnic_cq *get_cq(struct rnic_net *net)
@@ -273,7 +272,7 @@ bool cq_step(struct rnic_cq *cq)
 		return false;
 	}
 	ground_commit_pending(ground);
-	ground_step(ground, STEP_POLL, POLL_NS);
+	ground_step(ground, STEP_POLL, ground_cost(ground)->poll);
 	/* Another thread may poll, too: which one is first matters. */
 	ground_touch(ground, TOUCH_DRAM_WRITE, &cq->head, sizeof(cq->head));
 	return true;
@@ -331,7 +330,7 @@ int rnic_req_notify_cq(struct ibv_cq *ibv, int solicited_only)
 	 * does not look once more has to be found out. */
 	if (ibv->channel) {
 		ground_commit_pending(ground);
-		ground_step(ground, STEP_POLL, POLL_NS);
+		ground_step(ground, STEP_POLL, ground_cost(ground)->poll);
 		ground_touch(ground, TOUCH_DRAM_WRITE, &cq->armed, sizeof(cq->armed));
 	}
 	if (armed > cq->armed)

@@ -311,7 +311,7 @@ static int post_one(struct rnic_qp *qp, const struct ibv_send_wr *wr, enum ibv_m
 void post_step(struct rnic_qp *qp)
 {
 	ground_commit_pending(qp_ground(qp));
-	ground_step(qp_ground(qp), STEP_POST, POST_NS);
+	ground_step(qp_ground(qp), STEP_POST, ground_cost(qp_ground(qp))->post);
 }
 
 /* --- the doorbell --- */
@@ -417,7 +417,7 @@ int rnic_post_recv(struct ibv_qp *ibv, struct ibv_recv_wr *wr, struct ibv_recv_w
 {
 	struct rnic_qp *qp = (struct rnic_qp *)ibv;
 	int error = 0;
-	ground_step(qp_ground(qp), STEP_POST, POST_NS);
+	ground_step(qp_ground(qp), STEP_POST, ground_cost(qp_ground(qp))->post);
 	for (; wr; wr = wr->next) {
 		error = ground_fails(qp_ground(qp), FAIL_POST_RECV) ? ENOMEM : check_recv(qp, wr);
 		if (error) {

@@ -5,8 +5,6 @@
 #include "core/rnic/objects/qp.h"
 #include "core/rnic/objects/work_queue.h"
 
-#define POST_NS 50 /* what posting costs */
-
 /* Append a receive request; `oldest`: the lowest number still in use. */
 void post_rqe(struct rnic_net *net, struct work_queue *queue, uint32_t oldest,
 	      const struct ibv_recv_wr *wr);

@@ -131,7 +131,7 @@ int rnic_post_srq_recv(struct ibv_srq *ibv, struct ibv_recv_wr *wr, struct ibv_r
 	struct rnic_srq *srq = to_srq(ibv);
 	const struct rnic_ground *ground = &srq->hca->net->ground;
 	int error = 0;
-	ground_step(ground, STEP_POST, POST_NS);
+	ground_step(ground, STEP_POST, ground_cost(ground)->post);
 	for (; wr; wr = wr->next) {
 		if (ground_fails(ground, FAIL_POST_RECV) ||
 		    (!srq->dead && outstanding(srq) >= srq->rq.max_wr))

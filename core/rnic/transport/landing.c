@@ -6,10 +6,10 @@
  * Two queues a queue pair, for the two ordering classes of RDMA:
  *
  *   land     SEND and WRITE packets. They become visible in order, line by line (64 bytes of the
- *            destination), LAND_NS after they came in. Each line is a choice: now, or it and
- *            everything after it in this queue is delayed for a while. With dma_order=any the line
- *            that lands next is chosen among those of all packets of the message that are in the
- *            queue, with dma_order=relaxed among those of all packets in it (PCI Express, relaxed
+ *            destination), some time (struct profile, land) after they came in. Each line is a
+ * choice: now, or it and everything after it in this queue is delayed for a while. With
+ * dma_order=any the line that lands next is chosen among those of all packets of the message that
+ * are in the queue, with dma_order=relaxed among those of all packets in it (PCI Express, relaxed
  *            ordering: posted writes pass posted writes); what is not posted still waits for all of
  *            them, as read requests pass no posted write. The receive completion of a message is
  *            made when its last packet has landed, hence when all earlier posted data have.
@@ -59,8 +59,6 @@
 #include "core/rnic/transport/responder.h"
 #include "core/text/text.h"
 #include "core/verbs_compat.h"
-
-#define LAND_NS 150
 
 static void land_due(struct rnic_qp *qp);
 static void answer_run(struct rnic_qp *qp);
@@ -486,15 +484,15 @@ static void fire_land(void *arg)
 void land_push(struct rnic_qp *qp, struct packet *pkt)
 {
 	const struct rnic_ground *ground = qp_ground(qp);
-	pkt->due = ground_now(ground) + LAND_NS;
+	pkt->due = ground_now(ground) + ground_cost(ground)->land;
 	ground_gives(ground, pkt, 0);
 	qp->resp.land_tail++;
 	if (dma_may_pass(&qp->hca->hw, true))
 		ground_touch(ground, TOUCH_DRAM_WRITE, &qp->resp.land, 1);
 	queue_push(&qp->resp.land, pkt);
 	if (qp->resp.land.head == pkt)
-		alarm_set(ground, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND), LAND_NS,
-			  fire_land, qp);
+		alarm_set(ground, &qp->resp.land_alarm, qp_chain(qp, CHAIN_LAND),
+			  ground_cost(ground)->land, fire_land, qp);
 }
 
 static bool goes_to(struct rnic_qp *qp, const struct packet *pkt, const struct rnic_mr *mr)
@@ -1066,8 +1064,8 @@ static void answer_run(struct rnic_qp *qp)
 		if (!finished && pkt->after > resp->land_done && !overtakes(qp, pkt))
 			return; /* landing comes back here */
 		if (ground_scheduled(ground) && !resp->answer_turn) {
-			alarm_set(ground, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
-				  fire_answer, qp);
+			alarm_set(ground, &resp->answer_alarm, qp_chain(qp, CHAIN_ANSWER),
+				  ground_cost(ground)->land, fire_answer, qp);
 			return;
 		}
 		ground_takes(ground, pkt, 0);
@@ -1126,7 +1124,7 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 		packet_put(qp->hca->net, pkt);
 		return;
 	}
-	pkt->due = ground_now(ground) + LAND_NS;
+	pkt->due = ground_now(ground) + ground_cost(ground)->land;
 	pkt->after = qp->resp.land_tail;
 	ground_gives(ground, pkt, 0);
 	ground_touch(ground, TOUCH_DRAM_WRITE, answers, 1);
@@ -1134,8 +1132,8 @@ void answer_push(struct rnic_qp *qp, struct packet *pkt)
 	if (answers->head == pkt && ground_scheduled(ground))
 		answer_run(qp);
 	else if (answers->head == pkt)
-		alarm_set(ground, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER), LAND_NS,
-			  fire_answer, qp);
+		alarm_set(ground, &qp->resp.answer_alarm, qp_chain(qp, CHAIN_ANSWER),
+			  ground_cost(ground)->land, fire_answer, qp);
 }
 
 /* What waits for more than `landed` posted packets never happens. */

@@ -20,9 +20,7 @@
 #include <string.h>
 #include "core/rnic/sim_ground.h"
 
-#define RNIC_HOSTS   32
-#define FLIGHT_NS    600
-#define BYTES_PER_NS 12 /* 100 Gbit/s */
+#define RNIC_HOSTS 32
 
 struct link_sim {
 	struct link link;
@@ -85,6 +83,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	struct link_sim *me = (struct link_sim *)link;
 	struct sim *sim = sim_of_ground(&me->net->ground);
 	uint64_t now = sim_now(sim);
+	const struct profile *cost = ground_cost(&me->net->ground);
 	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
 	pkt->from = from;
 	if (!sim_has_power(sim, from)) {
@@ -94,8 +93,8 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	pkt->sent = now;
 	pkt->left = start;
-	me->free_at[from] = start + (HEADER_BYTES + pkt->len) / BYTES_PER_NS;
-	uint64_t delay = me->free_at[from] - now + FLIGHT_NS;
+	me->free_at[from] = start + (HEADER_BYTES + pkt->len) * 1000ull / cost->wire;
+	uint64_t delay = me->free_at[from] - now + cost->flight;
 	uint64_t chain = chain_name(pkt->name.who->name_hash, opcode_is[pkt->opcode] & IS_RESPONSE
 								      ? CHAIN_RESPONSES
 								      : CHAIN_REQUESTS);

@@ -58,9 +58,8 @@
 #include "core/rnic/transport/reorder_buffer.h"
 #include "core/verbs_compat.h"
 
-#define DOORBELL_NS 50
-#define WINDOW	    128 /* packets under way */
-#define ACKS	    4	/* asked for, of a long message, in a window */
+#define WINDOW 128 /* packets under way */
+#define ACKS   4   /* asked for, of a long message, in a window */
 
 static void fire_tx(void *arg);
 static void fire_timer(void *arg);
@@ -535,8 +534,8 @@ static void fire_tx(void *arg)
 void req_kick(struct rnic_qp *qp)
 {
 	if (active(qp) && qp->sq.next != qp->req.rung)
-		alarm_set(qp_ground(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND), DOORBELL_NS,
-			  fire_tx, qp);
+		alarm_set(qp_ground(qp), &qp->req.tx, qp_chain(qp, CHAIN_SEND),
+			  ground_cost(qp_ground(qp))->doorbell, fire_tx, qp);
 }
 
 /* --- sending again --- */

@@ -18,7 +18,6 @@
 
 #define FIRST	 3 /* after standard input, output and error */
 #define MOST	 1024
-#define STEP_NS	 100 /* a system call */
 #define NS_MS	 1000000ull
 #define NS_S	 1000000000ull
 #define FOR_EVER UINT64_MAX
@@ -126,7 +125,7 @@ static int wait_until(uint64_t until, int (*look)(void *arg), void *arg)
 	for (;;) {
 		if (look(arg)) {
 			sim_commit_pending(sim);
-			sim_step(sim, STEP_POLL, STEP_NS);
+			sim_step(sim, STEP_POLL, sim_run_state(sim)->cost->select);
 			/* Another task may have taken it meanwhile. */
 			found = look(arg);
 			if (found)

@@ -15,8 +15,6 @@
 #include <stdio.h>
 #include "core/rt/threads/sim_threads.h"
 
-#define LOCK_NS 20 /* an uncontended locked instruction, and the call around it */
-
 struct threads *threads_of(struct sim *sim)
 {
 	if (!sim->threads)
@@ -145,7 +143,7 @@ static void step(struct sim *sim, const void *at, const char *type, uintptr_t pc
 	sim_commit_pending(sim);
 	if (sim->scheduler)
 		sim_turn(sim);
-	sim_step(sim, STEP_LOCK, LOCK_NS);
+	sim_step(sim, STEP_LOCK, sim->run.cost->lock);
 	if (sim->locked && !sim->locked(sim->locked_arg, at, pc))
 		sync_fault(sim, pc, "a %s in persistent memory, which would survive its process",
 			   type);
