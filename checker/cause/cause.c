@@ -9,17 +9,18 @@
  *    a flush of its line after it, and a fence of the same task after that? And in the
  *    same run without the power failure, where would the first flush have come? What
  *    was written after the lost bytes, survived, and was read in the end, is early.
- *  - A power failure that lost no line: it came between two steps. The last writing
- *    before it that survived; and the next one that the run without the power failure
- *    makes, among the lines that were read in the end. What recovery then wrote and the
- *    reader read; and whether the value that was expected is still in the pool, unread. If the
- *    failure interrupted nothing, and what the store did after it matters, that is told.
+ *  - A power failure that lost no line: it came between two steps. The one after which it
+ *    breaks, and the one after which it does not any more, as machines that boot beside each
+ *    step of the same run find (cause_probe.c). What recovery then wrote and the reader read; and
+ * whether the value that was expected is still in the pool, unread. If the failure interrupted
+ * nothing, and what the store did after it matters, that is told.
  *  - No power failure: what the reader of the verdict read, and what others wrote to
  *    the same bytes while it was at it, before, and too late for it.
  *  - Nothing lost, and an operation of the verdict went on after a compare-and-swap or a call of
  *    its had failed: that.
  *  - An operation that does not end: what it reads again and again, and what it waits for:
  *    what a client that died would have written there, in the same run without its death.
+ *  - None of these: the step of the run with which it begins to be wrong, as cause_probe.c finds.
  *
  * Every statement is a fact of the event log or of such a variation. If none of these cases
  * applies, the sentence says that no cause could be named, and what differs.
@@ -80,6 +81,7 @@ static int find_what_matters(struct explanation *q)
 
 int cause_run_instead(struct explanation *q, const struct deviations *list)
 {
+	event_log_free(&q->instead);
 	struct replay_audience audience = event_log_audience(&q->instead, list);
 	struct replay_outcome *out = malloc(sizeof(*out));
 	int error = out ? replay(q->ex, list, false, &audience, out) : -ENOMEM;
@@ -88,20 +90,23 @@ int cause_run_instead(struct explanation *q, const struct deviations *list)
 	return error;
 }
 
-/* The run up to the last power failure, and then on as if it had not come. */
+/* The run up to the last power failure, and then on as if it had not come; with a look at each step
+ * of the machine whose power it was. */
 static int run_with_power(struct explanation *q)
 {
 	const struct deviations *all = &q->t->deviations;
-	unsigned last = all->n;
+	unsigned last = all->n, failures = 0;
 	struct deviations list = {0};
 	int error = 0;
 	for (unsigned i = 0; i < all->n; i++)
-		if (all->d[i].kind == CHOICE_CRASH)
+		if (all->d[i].kind == CHOICE_CRASH) {
 			last = i;
+			failures++;
+		}
 	for (unsigned i = 0; i < last && !error; i++)
 		error = deviations_add(&list, &all->d[i]);
 	if (!error)
-		error = cause_run_instead(q, &list);
+		error = cause_probe(q, &list, failures ? failures - 1 : 0, failures);
 	deviations_free(&list);
 	return error;
 }
@@ -130,6 +135,22 @@ static const struct setup_value *loaded(const struct setup *s, unsigned key)
 	return NULL;
 }
 
+int32_t cause_value(const struct explanation *q, int32_t value)
+{
+	for (unsigned v = 0; v < q->s->values && value >= 0; v++)
+		if (q->ex->worlds.op_of_value[v] == value)
+			return (int32_t)v;
+	return value < 0 ? value : VALUE_UNKNOWN;
+}
+
+/* Its label, or that of the first operation of its transaction, which all of that goes by. */
+static struct op_label label_within(const struct history *h, int op)
+{
+	while (op > 0 && h->op[op].joined)
+		op--;
+	return world_op_label(h, op);
+}
+
 static void begin(struct explanation *q, const struct replay_outcome *out)
 {
 	const struct history *h = q->ex->worlds.history;
@@ -146,14 +167,21 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	}
 	q->op = world_op_label(h, v->op);
 	q->against = world_op_label(h, v->against);
+	q->within = label_within(h, v->op);
+	q->against_within = label_within(h, v->against);
 	if (CONTRACTS_NAMING_MISSED & TM_BIT(q->contract))
 		q->expected = value_of(q, h, v->against);
 	q->foreign = v->op >= 0 && h->op[v->op].kind == HISTORY_GET &&
 		     h->op[v->op].value == VALUE_FOREIGN;
 	if (q->foreign && h->op[v->op].epoch)
 		q->expected = loaded(q->s, h->op[v->op].key);
-	if (v->op >= 0)
+	q->wrong = VALUE_UNKNOWN - 1;
+	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
+		q->key = h->op[v->op].key;
+	}
+	if (v->op >= 0 && h->op[v->op].kind == HISTORY_GET)
+		q->wrong = cause_value(q, h->op[v->op].value);
 	if (v->op >= 0 && q->contract != TM_OWN)
 		sentence_op(q->s, h, v->op, q->seen, sizeof(q->seen));
 	else
@@ -293,7 +321,7 @@ static int explain(struct explanation *q, const char *why)
 	int error = loss ? find_what_matters(q) : -ENOMEM;
 	for (unsigned i = 0; i < q->t->deviations.n && !error; i++)
 		crash |= q->t->deviations.d[i].kind == CHOICE_CRASH && q->matters[i];
-	if (!error && crash)
+	if (!error && (crash || !(CONTRACTS_BY_RUNNING & TM_BIT(q->contract))))
 		error = run_with_power(q);
 	if (!error && crash)
 		error = cause_find_value(q);
@@ -306,14 +334,20 @@ static int explain(struct explanation *q, const char *why)
 			cause_explain_stuck(q, why);
 		else if (!cause_explain_ignored(q))
 			cause_explain_race(q);
-		if (!crash)
-			cause_say_checks(q);
 	}
 	if (!error && crash)
 		error = try_first_failure(q);
 	if (!error && crash)
 		error = try_nic_kept(q);
 	if (!error) {
+		cause_say_window(q, crash);
+		cause_explain_window(q);
+		/* Of what was lost the flush is to blame, not what was made of the rest. */
+		if (q->c->kind != CAUSE_LOST || q->foreign) {
+			cause_say_answer(q);
+			cause_say_recovery(q);
+		}
+		cause_say_looked_at(q);
 		say_deviations(q);
 		error = cause_add_switches(q);
 		q->c->sentence[0] = (char)toupper((unsigned char)q->c->sentence[0]);

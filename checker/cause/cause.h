@@ -10,8 +10,8 @@
 #include "checker/trace/trace.h"
 #include "checker/world/where.h"
 
-#define CAUSE_FACTS    24
-#define CAUSE_TEXT     420
+#define CAUSE_FACTS    40
+#define CAUSE_TEXT     700
 #define CAUSE_SWITCHES 4
 #define CAUSE_NAME     64
 
@@ -23,6 +23,7 @@ enum cause_kind {
 	CAUSE_CUT,     /* the power failed between two steps */
 	CAUSE_RACE,    /* accesses met */
 	CAUSE_STUCK,   /* an operation waits for ever */
+	CAUSE_STEP,    /* a store that is started anew after it answers wrongly */
 	CAUSE_IGNORED, /* something that an operation asked for failed */
 };
 
@@ -34,6 +35,7 @@ struct cause_switch {
 	char where[2 * CAUSE_NAME], function[CAUSE_NAME];
 	/* Where it computed, from the knob, what it tests there; "": it tests the knob. */
 	char made[2 * CAUSE_NAME], made_in[CAUSE_NAME];
+	bool flushes; /* without it the next that is done to PM there is a flush or a fence */
 };
 
 struct cause {

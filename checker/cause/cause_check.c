@@ -185,24 +185,6 @@ bool cause_explain_damage(struct explanation *q, const struct loss *loss, unsign
 	return explain_taken(q, loss, n) || explain_left(q, loss, n);
 }
 
-void cause_say_checks(struct explanation *q)
-{
-	const struct event_log *r = q->r;
-	char reader[120], place[300];
-	int last = EVENT_LOG_NONE;
-	if (!q->foreign || !q->op.kind)
-		return;
-	for (size_t i = r->events; i-- > r->machine_from[q->machine] && last < 0;)
-		if (r->event[i].kind == TRACED_CHECK &&
-		    event_log_is_of(&r->event[i], q->op, q->machine))
-			last = (int)i;
-	if (last < 0 || !r->event[last].holds)
-		return;
-	cause_op(q, q->op, q->machine, reader, sizeof(reader));
-	cause_check_place(q, last, place, sizeof(place));
-	cause_say(q, EVENT_LOG_NONE, "taken: the last that %s checked, %s, held", reader, place);
-}
-
 void cause_say_missing(struct explanation *q, unsigned machine, uint64_t off, uint64_t len,
 		       char *buf, size_t n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The power failed between two steps, and nothing was lost: the last write before the failure, the
- * next one that the same run makes with the power on, and what recovery made of it.
+ * The power failed between two steps, and nothing was lost: the step after which it must not fail,
+ * the one after which it may again, if the same run goes on with the power on (cause_probe.c), and
+ * what recovery made of it.
  */
 #include "checker/cause/explain.h"
 #include <assert.h>
@@ -70,7 +71,7 @@ static int find_recovered(const struct explanation *q)
  * read there" */
 static void say_unread(struct explanation *q, char *buf, size_t n)
 {
-	char where[80], kept[80], line[170];
+	char where[80], kept[80], line[170], frames[420];
 	int recovered = find_recovered(q);
 	size_t used = 0;
 	buf[0] = '\0';
@@ -78,9 +79,10 @@ static void say_unread(struct explanation *q, char *buf, size_t n)
 		const struct logged_event *e = &q->r->event[recovered];
 		cause_place(q, e->off, e->len, where, sizeof(where));
 		cause_source(q, e->pc, line, sizeof(line));
+		cause_frames(q, q->r, e, "; in ", frames, sizeof(frames));
 		cause_say(q, recovered,
-			  "recovery%s wrote %s at %.3f us, and that is read in the end", line,
-			  where, cause_us(e->at));
+			  "recovery%s wrote %s at %.3f us, and that is read in the end%s", line,
+			  where, cause_us(e->at), frames);
 		used = cause_print(buf, n, "; recovery%s then wrote %s", line, where);
 	}
 	if (q->expected_at < 0 || q->foreign)
@@ -109,34 +111,6 @@ static const struct deviation *last_failure(const struct explanation *q, unsigne
 	return crash;
 }
 
-/* The last write before the failure that survived and is read afterwards. */
-static int find_done(const struct explanation *q, unsigned machine)
-{
-	const struct event_log *r = q->r;
-	for (size_t i = r->machine_from[machine + 1]; i-- > r->machine_from[machine];)
-		if (event_log_writes(&r->event[i]) && cause_looked_at(q, &r->event[i]) &&
-		    event_log_survived(r, (int)i))
-			return (int)i;
-	return EVENT_LOG_NONE;
-}
-
-/* In the same run with the power on, the next write to a line that is read in the end: one by the
- * task at which the power failed, else any. */
-static int find_next(const struct explanation *q, unsigned machine, const char *task)
-{
-	const struct event_log *instead = &q->instead;
-	for (int own = *task != '\0'; own >= 0; own--)
-		for (size_t i = q->r->machine_from[machine + 1];
-		     i < instead->machine_from[machine + 1]; i++) {
-			struct logged_event e = instead->event[i];
-			e.machine = (uint8_t)machine;
-			if (event_log_writes(&e) && cause_looked_at(q, &e) &&
-			    (!own || !strcmp(event_log_actor(instead, &e), task)))
-				return (int)i;
-		}
-	return EVENT_LOG_NONE;
-}
-
 /* "x, written by A, survived, and y, which B writes next, was not written yet", each also as a
  * fact. Returns the bytes used of the room. */
 static size_t say_steps(struct explanation *q, int last, int next, uint64_t failed_at, char *buf,
@@ -146,7 +120,11 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 				  *b = event_log_at(&q->instead, next);
 	char where[80], by[220], later[40];
 	size_t used = 0;
-	if (a) {
+	if (a && !event_log_writes(a)) {
+		cause_op(q, a->op, a->machine, by, sizeof(by));
+		used = cause_print(buf, room, "%s had %s", by,
+				   a->kind == TRACED_CALL ? "begun" : "returned");
+	} else if (a) {
 		cause_place(q, a->off, a->len, where, sizeof(where));
 		cause_doer(q, q->r, a, by, sizeof(by));
 		cause_say(q, last, "before it: %s was written by %s at %.3f us, and survived",
@@ -154,6 +132,11 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 		used = cause_print(buf, room, "%s, written by %s, survived", where, by);
 	} else {
 		used = cause_print(buf, room, "nothing that is read afterwards had been written");
+	}
+	if (b && !event_log_writes(b)) {
+		cause_op(q, b->op, b->machine, by, sizeof(by));
+		return used + cause_print(buf + used, room - used, ", and %s had not %s yet", by,
+					  b->kind == TRACED_CALL ? "begun" : "returned");
 	}
 	if (!b)
 		return used;
@@ -188,12 +171,13 @@ void cause_explain_cut(struct explanation *q)
 	size_t end = q->r->machine_from[machine + 1];
 	deviation_print(crash, &names, text, sizeof(text));
 	cause_say(q, (int)end - 1, "the power fails: %s", text);
-	int next = find_next(q, machine, crash->who), done = find_done(q, machine);
+	int next = q->window.last, done = q->window.same;
 	q->c->kind = CAUSE_CUT;
 	/* Did what is contradicted come after the failure? Then the failure is not between them. */
 	bool later = q->against.kind && q->against_machine > machine;
 	/* What comes after the power failure explains it, or nothing. */
-	if ((next < 0 && (done < 0 || is_of_life(q))) || (later && q->against.kind != OP_GET)) {
+	if (!q->window.wrong || (next < 0 && (done < 0 || is_of_life(q))) ||
+	    (later && q->against.kind != OP_GET)) {
 		cause_explain_race(q);
 		return;
 	}
@@ -203,7 +187,7 @@ void cause_explain_cut(struct explanation *q)
 	const struct logged_event *missing = event_log_at(&q->instead, next);
 	used += say_steps(q, done, next, q->r->failed_at[machine], sentence + used, room - used);
 	say_unread(q, kept, sizeof(kept));
-	if (missing)
+	if (missing && event_log_writes(missing))
 		cause_say_missing(q, machine, missing->off, missing->len, checked, sizeof(checked));
 	cause_print(sentence + used, room - used, "%s%s; so %s%s%s.", checked, kept,
 		    later ? q->seen_against : "", later ? ", and " : "", q->seen);

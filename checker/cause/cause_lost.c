@@ -240,7 +240,7 @@ static void say_survivor(struct explanation *q, int event, bool early, const str
 			 unsigned n, unsigned of, char *ahead, size_t size)
 {
 	const struct logged_event *e = &q->r->event[event];
-	char place[80], by[220], that[80] = "that";
+	char place[80], by[220], frames[420], that[80] = "that";
 	bool all = true, survived = event_log_survived(q->r, event);
 	for (unsigned i = 0; i < n; i++)
 		all &= (event > loss[i].event) == early;
@@ -248,9 +248,11 @@ static void say_survivor(struct explanation *q, int event, bool early, const str
 		cause_place(q, loss[of].off, loss[of].len, that, sizeof(that));
 	cause_place(q, e->off, e->len, place, sizeof(place));
 	cause_doer(q, q->r, e, by, sizeof(by));
-	cause_say(q, event, "%s: %s, written %s %s by %s at %.3f us, %s", early ? "early" : "kept",
-		  place, early ? "after" : "before", that, by, cause_us(e->at),
-		  survived ? "survived" : "was seen before it was lost, too");
+	cause_frames(q, q->r, e, "; in ", frames, sizeof(frames));
+	cause_say(q, event, "%s: %s, written %s %s by %s at %.3f us, %s%s",
+		  early ? "early" : "kept", place, early ? "after" : "before", that, by,
+		  cause_us(e->at), survived ? "survived" : "was seen before it was lost, too",
+		  frames);
 	if (early)
 		cause_print(ahead, size, "; %s, written %s%s by %s, %s", place,
 			    all ? "later" : "after ", all ? "" : that, by,
@@ -296,6 +298,8 @@ void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 		cause_say(q, loss[i].event, "lost: %s, %swritten by %s at %.3f us; %s", where,
 			  loss[i].several ? "last " : "", by, cause_us(e->at), loss[i].why);
 		say_first_look(q, &loss[i]);
+		if (i < 3)
+			cause_say_loser(q, &loss[i]);
 		of[0] = early < 0 ? i : of[0];
 		of[1] = companion < 0 ? i : of[1];
 		if (early < 0)

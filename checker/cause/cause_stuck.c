@@ -167,7 +167,7 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 	const struct event_log *r = q->r;
 	const struct deviations *all = &q->t->deviations;
 	unsigned machine = r->machines - 1, death = all->n;
-	char where[80] = "", by[220] = "", op[120] = "";
+	char where[80] = "", by[220] = "", op[120] = "", frames[420];
 	size_t room = sizeof(q->c->sentence), used = 0, from, to;
 	int polled = EVENT_LOG_NONE, missing = EVENT_LOG_NONE, last = EVENT_LOG_NONE;
 	q->c->kind = CAUSE_STUCK;
@@ -201,6 +201,9 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 		cause_place(q, e->off, e->len, where, sizeof(where));
 		cause_agent(q, e, op, sizeof(op));
 		cause_say(q, polled, "%s reads %s again and again", op, where);
+		cause_frames(q, r, e, "it reads in ", frames, sizeof(frames));
+		if (frames[0])
+			cause_say(q, polled, "%s", frames);
 		used += cause_print(q->c->sentence + used, room - used,
 				    ": %s reads %s again and again", op, where);
 		last = event_log_last_write(r, r->events, e);
@@ -213,8 +216,9 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 				    ", which %s has not written", by);
 	} else if (last >= 0) {
 		cause_doer(q, r, &r->event[last], by, sizeof(by));
-		cause_say(q, last, "last written by %s at %.3f us", by,
-			  cause_us(r->event[last].at));
+		cause_frames(q, r, &r->event[last], ", in ", frames, sizeof(frames));
+		cause_say(q, last, "last written by %s at %.3f us%s", by,
+			  cause_us(r->event[last].at), frames);
 		used += cause_print(q->c->sentence + used, room - used, ", which %s wrote last",
 				    by);
 	}

@@ -94,6 +94,8 @@ static void say_switch(struct explanation *q, unsigned knob, const struct trail_
 	name_switch(&plain, knob, at_default, sizeof(at_default));
 	name_switch(q->s, knob, made->name, sizeof(made->name));
 	find_place(q, at->asked, made->where, made->function);
+	made->flushes = at->next_without && (trail_event(at->next_without) == TRACED_FLUSH ||
+					     trail_event(at->next_without) == TRACED_FENCE);
 	find_place(q, at->made, made->made, made->made_in);
 	if (made->made[0])
 		cause_print(from, sizeof(from), ", as %s() makes it at %s,", made->made_in,

@@ -23,6 +23,11 @@ static int16_t actor_number(struct event_log *r, const struct actor *who)
 	return (int16_t)r->actors++;
 }
 
+/* What tasks do at once; a store is traced at their next step. */
+#define OF_TASKS                                                                            \
+	(1u << TRACED_STORE | 1u << TRACED_LOAD | 1u << TRACED_FLUSH | 1u << TRACED_FENCE | \
+	 1u << TRACED_POST | 1u << TRACED_CHECK | 1u << TRACED_REFUSED)
+
 /* Place 0 is "". */
 static size_t add_words(struct event_log *r, const char *text)
 {
@@ -100,6 +105,8 @@ static void log_event(void *arg, const struct sim *sim, const struct actor *who,
 	if (!ROOM_FOR(r, r->event, r->events, 1, r->event_room))
 		return;
 	e.text = add_words(r, text);
+	if (who && OF_TASKS >> e.kind & 1)
+		e.stack = callers_note(&r->callers);
 	if (e.kind == TRACED_SURVIVED)
 		for (unsigned i = 0; i < r->lines; i++)
 			if (r->line[i].line == e.off / LINE && r->line[i].machine + 1 <= e.machine)
@@ -181,6 +188,7 @@ void event_log_free(struct event_log *r)
 	free(r->words);
 	free(r->line);
 	free(r->version);
+	callers_free(&r->callers);
 	memset(r, 0, sizeof(*r));
 }
 

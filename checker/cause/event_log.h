@@ -7,6 +7,7 @@
  * the cause read it when the run is over.
  */
 #include <assert.h>
+#include "checker/cause/callers.h"
 #include "checker/trace/replay.h"
 
 #define EVENT_LOG_LOADS 200000 /* loads and fetches that are logged; polling has no end */
@@ -26,8 +27,8 @@ struct logged_event {
 	uint64_t off, len;
 	uintptr_t pc;
 	size_t text;	  /* in event_log.words; "" there: nothing to say */
-	uint64_t message; /* its number, the same in all its events; 0: none
-			   */
+	uint64_t message; /* its number, the same in all its events; 0: none */
+	uint32_t stack;	  /* in event_log.callers, of a task; 0: none */
 };
 
 /* A task has taken a completion: that is no event that anything is blamed on. */
@@ -73,6 +74,7 @@ struct event_log {
 	uint64_t failed_at[WORLDS];	 /* ns: when the power of each machine failed */
 	size_t machine_from[WORLDS + 1]; /* first event of each machine; after the last: events */
 	unsigned machines;
+	struct callers callers;
 	bool full; /* out of memory: something is missing */
 };
 

@@ -7,6 +7,14 @@
  */
 #include "checker/cause/cause.h"
 
+/* The stretch around the failure, or around the return of the verdict's operation. */
+struct window {
+	bool known, wrong; /* is it wrong there? */
+	/* Events of q->instead: what it begins with, and what it ends with; EVENT_LOG_NONE: the
+	 * beginning of the run, its end. `same`: the first in q->r. */
+	int first, last, same;
+};
+
 /* The broken contract of a trace, and what has been found out about it. */
 struct explanation {
 	struct explorer *ex;
@@ -24,9 +32,13 @@ struct explanation {
 	 * with the machine that it ran on and what it saw as a sentence. Client 0 and kind 0: none.
 	 */
 	struct op_label op, against;
+	struct op_label within, against_within; /* as what their transactions go by */
 	unsigned machine, against_machine;
 	char seen[220], seen_against[220];
 	struct event_log instead; /* the same run without the last power failure, or the death */
+	struct window window;
+	unsigned key; /* that the verdict is about; and what was read, as cause_value() */
+	int32_t wrong;
 	/* The value that was expected (foreign: an older one of the key), NULL: none; and where the
 	 * pool held it, unread, after the last power failure, -1: nowhere. */
 	const struct setup_value *expected;
@@ -40,6 +52,10 @@ int cause_replay_breaks(struct explanation *q, const struct deviations *list,
 			const struct replay_audience *audience, bool *broken);
 /* Replay `list` into q->instead. 0 or -ENOMEM. */
 int cause_run_instead(struct explanation *q, const struct deviations *list);
+/* Likewise, and look at each of its steps on this machine: q->window. `crash`: its power fails. */
+int cause_probe(struct explanation *q, const struct deviations *list, unsigned machine, bool crash);
+/* The value of a history, by its place in the setup, so that it is the same in each run. */
+int32_t cause_value(const struct explanation *q, int32_t value);
 /* The deviations that matter, without number `but`. 0 or -ENOMEM. */
 int cause_gather(const struct explanation *q, unsigned but, struct deviations *list);
 
@@ -86,6 +102,24 @@ bool cause_looked_at(const struct explanation *q, const struct logged_event *e);
 /* Does the operation of the verdict read these bytes? */
 bool cause_read_in_the_end(const struct explanation *q, const struct logged_event *e);
 
+/* --- which step it is, as facts (cause_steps.c) --- */
+
+/* `before`, and then "f() at core/...:12, called by g() at ...", of an event of this log, or of the
+ * posting of its request; "": not known. */
+void cause_frames(const struct explanation *q, const struct event_log *r,
+		  const struct logged_event *e, const char *before, char *buf, size_t n);
+/* The posting of the request that the event is of; else the event itself. */
+const struct logged_event *cause_posted(const struct event_log *r, const struct logged_event *e);
+void cause_say_window(struct explanation *q, bool crash);
+/* If no cause has been named: the first step of the window. */
+void cause_explain_window(struct explanation *q);
+/* The last looks of the verdict's operation, whose bytes it read, and how the one that it
+ * contradicts was acknowledged. */
+void cause_say_answer(struct explanation *q);
+void cause_say_recovery(struct explanation *q);
+/* What the structural check looked at last. */
+void cause_say_looked_at(struct explanation *q);
+
 /* --- the kinds of cause; each fills q->c --- */
 
 #define LOSSES 32 /* more are left out */
@@ -98,6 +132,8 @@ struct loss {
 	char why[CAUSE_TEXT];
 };
 
+/* In which function it was written, and what its task did next. */
+void cause_say_loser(struct explanation *q, const struct loss *loss);
 /* Fill loss->why: the flush that it lacked, and the rule that a request of the NIC broke. */
 void cause_why_lost(struct explanation *q, struct loss *loss);
 unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES]);
@@ -116,8 +152,6 @@ void cause_check_place(const struct explanation *q, int check, char *buf, size_t
 /* What recovery found where the next write is missing, in words for the sentence, and as a fact. */
 void cause_say_missing(struct explanation *q, unsigned machine, uint64_t off, uint64_t len,
 		       char *buf, size_t n);
-/* What the operation of the verdict checked last before it returned bytes that are no value. */
-void cause_say_checks(struct explanation *q);
 /* Look for the value that was expected in the pool that the last power failure left. 0 or
  * -ENOMEM. */
 int cause_find_value(struct explanation *q);

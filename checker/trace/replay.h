@@ -28,6 +28,10 @@ struct replay_audience {
 	void (*machine_starts)(void *arg, struct explorer *ex, unsigned machine);
 	void (*ends)(void *arg); /* the last machine has stopped */
 	void *arg;
+	/* NULL, or is called at each step of machine `probed` after which the power could fail. */
+	world_observer *probe;
+	void *probe_arg;
+	unsigned probed;
 };
 
 /* May it be that the contract breaks when the store is filled (explore_limits.fill)? */

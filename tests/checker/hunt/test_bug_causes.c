@@ -5,11 +5,17 @@
  * variant, and the place where it is asked for must be in a function whose source asks for that
  * switch. Where that is, is read from the source, and not from what the cause's search knows.
  *
+ * Most who read a cause have no switch: so what else it says is scored, too. It is right if it
+ * names a place in such a function, or blames a flush that is missing and that the store makes
+ * without the bug; half right if it names a place in a file that has such a function; misleading if
+ * it names places, and none of those. The shares are kept by the last test.
+ *
  * test_bug_causes FOLDER: the tree's top. With BUG_CAUSES=table in the environment: all bugs, and a
- * line for each.
+ * line for each; with BUG_CAUSES=whole what is told of each, too.
  */
 #include <dirent.h>
 #include <regex.h>
+#include <sys/mman.h>
 #include "checker/hunt/mutants.h"
 #include "checker/judge/names.h"
 #include "checker/cause/cause.h"
@@ -18,10 +24,18 @@
 #define PATTERN 400
 #define LINES	4000 /* of a source */
 
+#define RIGHT_PERCENT	   50 /* at least, of whatever share is looked at */
+#define MISLEADING_PERCENT 12 /* at most */
+
 static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
 static const char *top = ".";
-static bool table;
+static bool table, whole;
+
+/* What is told of a bug, the switch apart. */
+enum score { SCORE_NONE, SCORE_MISLEADING, SCORE_HALF, SCORE_RIGHT, SCORES };
+static const char *const scores[SCORES] = {"none", "misleading", "half", "right"};
+static unsigned *scored; /* how many of each; shared by the tests' processes */
 
 /* --- the store's sources --- */
 
@@ -196,32 +210,44 @@ static void find_switch(const char *name)
 	find_asked(pattern, 1);
 }
 
-/* "core/stores/erda/client.c:291": is that in a function that asks? */
-static bool is_asked_at(const char *place)
+/* "core/stores/erda/client.c:291": is that in a function that asks? Or in its file? */
+static enum score score_of_place(const char *place)
 {
 	char path[400];
+	enum score score = SCORE_MISLEADING;
 	snprintf(path, sizeof(path), "%.*s", (int)strcspn(place, ":"), place);
 	int line = place[strcspn(place, ":")] ? atoi(place + strcspn(place, ":") + 1) : 0;
-	for (unsigned i = 0; i < askeds && line; i++)
-		if (!strcmp(asked[i].file->path, path) && line <= (int)asked[i].file->lines &&
-		    function_at(asked[i].file, line - 1) == asked[i].function)
-			return true;
-	return false;
+	for (unsigned i = 0; i < askeds && line; i++) {
+		if (strcmp(asked[i].file->path, path) != 0 || line > (int)asked[i].file->lines)
+			continue;
+		if (function_at(asked[i].file, line - 1) == asked[i].function)
+			return SCORE_RIGHT;
+		score = SCORE_HALF;
+	}
+	return score;
 }
 
-/* Does the text name such a place? */
-static bool text_names(const char *text)
+static bool is_asked_at(const char *place)
 {
-	for (; (text = strstr(text, "core/stores/")) != NULL; text++)
-		if (is_asked_at(text))
-			return true;
-	return false;
+	return score_of_place(place) == SCORE_RIGHT;
+}
+
+/* Of the best place that the text names. */
+static enum score score_of_text(const char *text)
+{
+	enum score best = SCORE_NONE;
+	for (; (text = strstr(text, "core/stores/")) != NULL; text++) {
+		enum score score = score_of_place(text);
+		best = score > best ? score : best;
+	}
+	return best;
 }
 
 /* --- one bug --- */
 
 struct told {
-	bool found, without; /* without: facts that do not speak of the switch name the place */
+	bool found;
+	enum score score;
 	struct cause cause;
 };
 
@@ -260,15 +286,24 @@ static bool is_right(const struct mutant *m, struct told *told, char *text, size
 		find_switch(made->name);
 		ck_assert_msg(!is_bug || askeds > 0, "%s %s: no source asks for %s", m->part,
 			      m->name, made->name);
-		for (unsigned k = 0; k < c->facts; k++)
-			told->without |= !strstr(c->fact[k], "the switch ") &&
-					 text_names(c->fact[k]);
+		for (unsigned k = 0; k < c->facts && is_bug; k++) {
+			enum score score = strstr(c->fact[k], "the switch ")
+						   ? SCORE_NONE
+						   : score_of_text(c->fact[k]);
+			told->score = score > told->score ? score : told->score;
+		}
+		if (is_bug && made->flushes && c->kind == CAUSE_LOST)
+			told->score = SCORE_RIGHT;
 		right &= !is_bug || is_asked_at(made->where) || is_asked_at(made->made);
 		bug |= is_bug;
 		size_t used = i ? strlen(text) : 0;
 		snprintf(text + used, n - used, "%s%s at %s (%s)%s%s", i ? ", " : "", made->name,
 			 made->where, made->function, made->made[0] ? " from " : "", made->made);
 	}
+	/* Who names no cause does not mislead. */
+	if (c->kind == CAUSE_NONE && told->score == SCORE_MISLEADING)
+		told->score = SCORE_NONE;
+	scored[told->score]++;
 	return right && bug && c->switches;
 }
 
@@ -294,10 +329,27 @@ TESTS(cause_is_the_bug, mutants)
 	forget_store();
 	if (table)
 		printf("%-10s %-26s %-5s %s %s %s\n", m->part, m->name, contract_name(r.contract),
-		       told.without ? "named" : "-", right ? "right" : "WRONG", text);
+		       scores[told.score], right ? "right" : "WRONG", text);
+	for (unsigned i = 0; i < told.cause.facts && whole; i++)
+		printf("      . %s\n", told.cause.fact[i]);
+	if (whole)
+		printf("      = %s\n", told.cause.sentence);
 	fflush(stdout);
 	ck_assert_msg(right, "%s %s, %s: %s; %s", m->part, m->name, contract_name(r.contract), text,
 		      told.cause.sentence);
+}
+
+TEST(places_are_told)
+{
+	unsigned n = 0;
+	for (unsigned i = 0; i < SCORES; i++)
+		n += scored[i];
+	for (unsigned i = 0; i < SCORES && table; i++)
+		printf("%s %u of %u\n", scores[i], scored[i], n);
+	ck_assert_msg(scored[SCORE_RIGHT] * 100 >= n * RIGHT_PERCENT, "%u of %u are right",
+		      scored[SCORE_RIGHT], n);
+	ck_assert_msg(scored[SCORE_MISLEADING] * 100 <= n * MISLEADING_PERCENT, "%u of %u mislead",
+		      scored[SCORE_MISLEADING], n);
 }
 
 int main(int argc, char **argv)
@@ -306,7 +358,12 @@ int main(int argc, char **argv)
 
 	if (argc == 2)
 		top = argv[1];
-	table = wanted && !strcmp(wanted, "table");
+	whole = wanted && !strcmp(wanted, "whole");
+	table = whole || (wanted && !strcmp(wanted, "table"));
+	scored = mmap(NULL, SCORES * sizeof(*scored), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (scored == MAP_FAILED)
+		return 1;
 	mutants = mutants_list(mutant);
 	return run_suite(listed_suite(NULL, NULL));
 }

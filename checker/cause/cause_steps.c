@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which step broke it, in words: the stretch of the run that the probes found (cause_probe.c), the
+ * last look from which an answer was made, what recovery made of PM, whose bytes those were; each
+ * with the functions of the store that did it.
+ */
+#include "checker/cause/explain.h"
+#include <assert.h>
+#include <string.h>
+#include "checker/judge/names.h"
+
+#define FRAMES	    3
+#define FRAMES_TEXT 420
+#define STEP_TEXT   620
+#define LOOKS	    (1u << TRACED_LOAD | 1u << TRACED_FETCH)
+
+void cause_frames(const struct explanation *q, const struct event_log *r,
+		  const struct logged_event *e, const char *before, char *buf, size_t n)
+{
+	uintptr_t frame[FRAMES];
+	char line[160];
+	const struct logged_event *by = e->stack ? e : cause_posted(r, e);
+	unsigned frames = callers_in_store(&r->callers, by->stack, by->pc, q->where, frame, FRAMES);
+	size_t used = 0;
+	buf[0] = '\0';
+	for (unsigned i = 0; i < frames; i++) {
+		where_print(q->where, frame[i], line, sizeof(line));
+		if (!line[0])
+			return;
+		used += cause_print(buf + used, n - used, "%s%s() at %s",
+				    i > 1 ? " and "
+				    : i	  ? ", called by "
+					  : before,
+				    where_function(q->where, frame[i]), line);
+	}
+}
+
+const struct logged_event *cause_posted(const struct event_log *r, const struct logged_event *e)
+{
+	for (size_t i = 0; i < r->events && e->message; i++)
+		if (r->event[i].kind == TRACED_POST && r->event[i].message == e->message &&
+		    r->event[i].machine == e->machine)
+			return &r->event[i];
+	return e;
+}
+
+/* "server/server for client 1's PUT k1 writes table+0x18..0x1f, in publish() at core/..." */
+static void step_words(const struct explanation *q, const struct event_log *r, int i, char *buf,
+		       size_t n)
+{
+	const struct logged_event *e = event_log_at(r, i);
+	char op[120], place[80], frames[FRAMES_TEXT];
+	cause_op(q, e->op, e->machine, op, sizeof(op));
+	if (!event_log_writes(e)) {
+		cause_print(buf, n, "%s %s", op, e->kind == TRACED_CALL ? "begins" : "returns");
+		return;
+	}
+	cause_place(q, e->off, e->len, place, sizeof(place));
+	cause_frames(q, r, e, e->kind == TRACED_LAND ? ", posted in " : ", in ", frames,
+		     sizeof(frames));
+	if (e->kind == TRACED_LAND)
+		cause_print(buf, n, "the %s of %s writes %s%s", cause_request(e), op, place,
+			    frames);
+	else
+		cause_print(buf, n, "%s%s%s writes %s%s", event_log_actor(r, e),
+			    e->op.kind ? " for " : "", e->op.kind ? op : "", place, frames);
+}
+
+void cause_say_window(struct explanation *q, bool crash)
+{
+	const struct window *w = &q->window;
+	char first[STEP_TEXT] = "", last[STEP_TEXT] = "";
+	if (!w->known || (crash && !w->wrong))
+		return;
+	if (!w->wrong) {
+		cause_say(q, EVENT_LOG_NONE,
+			  "PM is right: started anew when the operation returned, the store would "
+			  "not "
+			  "have answered so");
+		return;
+	}
+	if (w->first >= 0)
+		step_words(q, &q->instead, w->first, first, sizeof(first));
+	if (w->last >= 0)
+		step_words(q, &q->instead, w->last, last, sizeof(last));
+	const char *when = crash ? "wherever the power fails"
+				 : "whenever the store is started anew";
+	if (w->first < 0 && w->last < 0) {
+		cause_say(q, EVENT_LOG_NONE, "window: it is wrong %s: no step of this run makes it",
+			  when);
+		return;
+	}
+	cause_say(q, w->same, "window: it is wrong %s %s%s", when, w->first < 0 ? "" : "after ",
+		  w->first < 0 ? "from the beginning on" : first);
+	if (w->last >= 0)
+		cause_say(q, EVENT_LOG_NONE, "window: it is so until %s", last);
+}
+
+/* Nothing else explains it, and the window has a first step. */
+void cause_explain_window(struct explanation *q)
+{
+	char first[STEP_TEXT];
+	if (q->c->kind != CAUSE_NONE || !q->window.wrong || q->window.first < 0 ||
+	    CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
+		return;
+	step_words(q, &q->instead, q->window.first, first, sizeof(first));
+	q->c->kind = CAUSE_STEP;
+	cause_print(q->c->sentence, sizeof(q->c->sentence),
+		    "%s%s%s, and a store that is started anew after that answers wrongly; so %s.",
+		    q->seen_against, q->seen_against[0] ? ", but then " : "", first, q->seen);
+}
+
+/* --- who answered, and from what --- */
+
+static bool is_of_client(const struct event_log *r, const struct logged_event *e)
+{
+	return event_log_actor(r, e)[0] == 'c';
+}
+
+static uintptr_t function_of(const struct explanation *q, const struct logged_event *e)
+{
+	uintptr_t pc = 0;
+	const struct logged_event *by = e->stack ? e : cause_posted(q->r, e);
+	callers_in_store(&q->r->callers, by->stack, by->pc, q->where, &pc, 1);
+	return pc;
+}
+
+/* What the operation did last before it returned, and before event `to`, on its client's task or on
+ * a server's for it: a look at PM, or a check, that is not of this function. EVENT_LOG_NONE: none.
+ */
+static int find_last(const struct explanation *q, struct op_label op, unsigned machine, bool client,
+		     unsigned kinds, int to, const char *function)
+{
+	const struct event_log *r = q->r;
+	size_t end = to < 0 ? r->machine_from[machine + 1] : (size_t)to;
+	for (size_t i = r->machine_from[machine]; i < end && to < 0; i++)
+		if (r->event[i].kind == TRACED_RETURN && event_log_is_of(&r->event[i], op, machine))
+			end = i;
+	for (size_t i = end; i-- > r->machine_from[machine];) {
+		const struct logged_event *e = &r->event[i];
+		if (!(kinds >> e->kind & 1) || !event_log_is_of(e, op, machine) ||
+		    is_of_client(r, cause_posted(r, e)) != client || !function_of(q, e))
+			continue;
+		if (!function || strcmp(where_function(q->where, function_of(q, e)), function) != 0)
+			return (int)i;
+	}
+	return EVENT_LOG_NONE;
+}
+
+static bool say_look(struct explanation *q, int i, struct op_label op, const char *when)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *e = event_log_at(r, i);
+	char words[120], place[80], frames[FRAMES_TEXT];
+	if (!e)
+		return false;
+	const char *actor = event_log_actor(r, cause_posted(r, e));
+	cause_op(q, op, q->machine, words, sizeof(words));
+	cause_frames(q, r, e, ", in ", frames, sizeof(frames));
+	cause_place(q, e->off, e->len, place, sizeof(place));
+	if (e->kind == TRACED_CHECK)
+		cause_say(q, i, "%s: %s for %s checks%s; it %s", when, actor, words, frames,
+			  e->holds ? "holds" : "does not hold");
+	else
+		cause_say(q, i, "%s: %s for %s looks at %s%s", when, actor, words, place, frames);
+	return true;
+}
+
+/* The last look, or check, from which the answer was made, and the one before in another function;
+ * false: none is known. */
+static bool say_answer(struct explanation *q, struct op_label op, bool client)
+{
+	const unsigned kinds = LOOKS | 1u << TRACED_CHECK;
+	int last = find_last(q, op, q->machine, client, kinds, EVENT_LOG_NONE, NULL);
+	if (!say_look(q, last, op, "last"))
+		return false;
+	const char *function = where_function(q->where, function_of(q, &q->r->event[last]));
+	say_look(q, find_last(q, op, q->machine, client, kinds, last, function), op, "before");
+	return true;
+}
+
+/* Who had written last what is read here, if anybody has since the load phase. */
+static void say_whose(struct explanation *q, size_t read)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *e = &r->event[read];
+	char place[80], words[STEP_TEXT];
+	for (size_t k = read; k-- > 0;) {
+		const struct logged_event *write = &r->event[k];
+		if (!event_log_writes(write) || write->fsck ||
+		    !event_log_overlaps(write, e->off, e->len) ||
+		    (write->machine < e->machine && !event_log_survived(r, (int)k)))
+			continue;
+		cause_place(q, e->off, e->len, place, sizeof(place));
+		step_words(q, r, (int)k, words, sizeof(words));
+		cause_say(q, (int)k, "found at %s: what %s", place, words);
+		return;
+	}
+}
+
+/* Whose bytes the operation read last, and in the place before that. */
+static void say_found(struct explanation *q)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *last = NULL;
+	unsigned told = 0;
+	for (size_t i = r->events; i-- > r->machine_from[q->machine] && told < 2;) {
+		const struct logged_event *e = &r->event[i];
+		if (!event_log_reads(e) ||
+		    !(event_log_is_of(e, q->op, q->machine) ||
+		      event_log_is_of(e, q->within, q->machine)) ||
+		    (last && event_log_overlaps(e, last->off, last->len)))
+			continue;
+		say_whose(q, i);
+		last = e;
+		told++;
+	}
+}
+
+static void say_acknowledged(struct explanation *q)
+{
+	const unsigned machine = q->against_machine, kinds = 1u << TRACED_POST;
+	char words[120], frames[FRAMES_TEXT];
+	int post = find_last(q, q->against_within, machine, false, kinds, EVENT_LOG_NONE, NULL);
+	if (post < 0)
+		post = find_last(q, q->against_within, machine, true, kinds, EVENT_LOG_NONE, NULL);
+	if (post < 0)
+		return;
+	cause_op(q, q->against_within, machine, words, sizeof(words));
+	cause_frames(q, q->r, &q->r->event[post], "", frames, sizeof(frames));
+	cause_say(q, post, "before %s returns %s posts, in %s", words,
+		  event_log_actor(q->r, &q->r->event[post]), frames);
+}
+
+void cause_say_answer(struct explanation *q)
+{
+	if (!q->op.kind)
+		return;
+	bool any = say_answer(q, q->op, false);
+	any |= say_answer(q, q->op, true);
+	if (!any) {
+		say_answer(q, q->within, false);
+		say_answer(q, q->within, true);
+	}
+	if (!q->window.known || q->window.wrong)
+		say_found(q);
+	if (q->against.client && q->against.kind != OP_GET)
+		say_acknowledged(q);
+}
+
+/* --- who lost it --- */
+
+void cause_say_loser(struct explanation *q, const struct loss *loss)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *e = &r->event[loss->event],
+				  *by = e->stack ? e : cause_posted(r, e);
+	char frames[FRAMES_TEXT];
+	cause_frames(q, r, e, "", frames, sizeof(frames));
+	if (!frames[0])
+		return;
+	cause_say(q, loss->event, "%s in %s", by == e ? "written" : "posted", frames);
+	for (size_t i = (size_t)(by - r->event) + 1; i < r->machine_from[loss->machine + 1]; i++) {
+		if (r->event[i].actor != by->actor)
+			continue;
+		cause_frames(q, r, &r->event[i], "", frames, sizeof(frames));
+		if (frames[0]) {
+			cause_say(q, (int)i, "then %s goes on in %s", event_log_actor(r, by),
+				  frames);
+			return;
+		}
+	}
+}
+
+/* --- what recovery did --- */
+
+/* Also that of a server's process that follows one that died, which runs on the same machine. */
+static bool recovers(const struct explanation *q, const struct logged_event *e)
+{
+	const char *actor = event_log_actor(q->r, e);
+	return cause_is_recovery(q, e) || (!e->fsck && !e->op.kind && !strchr(actor, '/') &&
+					   !strncmp(actor, "server", 6) && actor[6]);
+}
+
+void cause_say_recovery(struct explanation *q)
+{
+	const struct event_log *r = q->r;
+	char place[80], frames[FRAMES_TEXT];
+	int check = EVENT_LOG_NONE, look = EVENT_LOG_NONE, write = EVENT_LOG_NONE;
+	for (size_t i = r->machine_from[r->machines - 1]; i < r->events; i++) {
+		const struct logged_event *e = &r->event[i];
+		if (!recovers(q, e))
+			continue;
+		if (e->kind == TRACED_CHECK)
+			check = (int)i;
+		else if (event_log_reads(e))
+			look = (int)i;
+		else if (event_log_writes(e) && (!q->op.kind || cause_read_in_the_end(q, e)))
+			write = (int)i;
+	}
+	int last = write >= 0 ? write : look;
+	/* cause_cut.c has told what it wrote. */
+	if (last >= 0 && (write < 0 || q->c->kind != CAUSE_CUT)) {
+		const struct logged_event *e = &r->event[last];
+		cause_place(q, e->off, e->len, place, sizeof(place));
+		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
+		cause_say(q, last, "recovery %s %s%s", write >= 0 ? "writes" : "looks last at",
+			  place, frames);
+	}
+	if (check >= 0) {
+		cause_frames(q, r, &r->event[check], "in ", frames, sizeof(frames));
+		cause_say(q, check, "recovery checks last %s; it %s", frames,
+			  r->event[check].holds ? "holds" : "does not hold");
+	}
+}
+
+/* --- what the structural check looked at --- */
+
+void cause_say_looked_at(struct explanation *q)
+{
+	const struct event_log *r = q->r;
+	size_t end = 0;
+	char frames[FRAMES_TEXT], place[80];
+	const struct logged_event *last = NULL;
+	unsigned told = 0;
+	if (q->contract != TM_FSCK)
+		return;
+	while (end < r->events &&
+	       strncmp(event_log_text(r, &r->event[end]), "the structural check", 20) != 0)
+		end++;
+	for (size_t i = end; i-- > 0 && told < 2;) {
+		const struct logged_event *e = &r->event[i];
+		if (!e->fsck || !event_log_reads(e) ||
+		    (last && event_log_overlaps(e, last->off, last->len)))
+			continue;
+		say_whose(q, i);
+		last = e;
+		told++;
+		size_t k = i;
+		while (k-- > 0 && !(recovers(q, &r->event[k]) && event_log_reads(&r->event[k]) &&
+				    event_log_overlaps(&r->event[k], e->off, e->len)))
+			;
+		if (k == SIZE_MAX)
+			continue;
+		cause_place(q, e->off, e->len, place, sizeof(place));
+		cause_frames(q, r, &r->event[k], "in ", frames, sizeof(frames));
+		cause_say(q, (int)k, "recovery looked at %s %s", place, frames);
+	}
+}
