@@ -16,7 +16,7 @@ all: build
 
 help:
 	@echo 'make             build build/tidemark'
-	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks'
+	@echo 'make crashtest   explore the stores; say which guarantee holds and which breaks (ARGS="--budget whole": with more runs)'
 	@echo 'make crashtest-all  the same with every store'
 	@echo 'make claims      what the papers claim, and what they leave out: is it so?'
 	@echo 'make taxonomy    which way of making a remote update durable is sound on which hardware?'

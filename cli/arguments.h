@@ -23,6 +23,7 @@ struct arguments {
 	bool coverage;
 	const char *coverage_dir; /* of --coverage=DIR; NULL: none */
 	bool runs_given, states_given, faults_given, preemptions_given, seconds_given;
+	const struct budget *budget; /* NULL: that of campaign_default */
 	struct leave_off leave_off;
 	struct campaign_options options;
 };

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include "checker/campaign/budget.h"
 #include "checker/judge/baseline.h"
 #include "checker/judge/expect.h"
 #include "checker/judge/known.h"
@@ -32,14 +33,37 @@ struct going {
 	bool failed; /* a unit did not run as it should: that is all that is going to be told */
 };
 
+/* Cells of a configuration that need attention, as TM_BIT()s. */
+static unsigned attention(const struct report *r, unsigned config)
+{
+	unsigned set = 0;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		set |= r->cell[config][k].surprise ? TM_BIT(k) : 0;
+	return set;
+}
+
+/* As soon as it is known: rows of the matrix end late, as all begin early. */
+static void tell_found(const struct report *r, unsigned config, unsigned found)
+{
+	char name[REPORT_NAME], contracts[256];
+	config_name(&r->campaign->config[config], name, sizeof(name));
+	progress_line(NULL);
+	fprintf(stderr, "%s: %s %s needs attention; the end of this campaign says why\n", program,
+		name, contract_list(found, ", ", contracts, sizeof(contracts)));
+}
+
 static void taken(void *arg, unsigned unit)
 {
 	struct going *g = arg;
 	const struct campaign *c = g->report->campaign;
 	const unsigned config = unit / c->workloads;
 	g->failed |= c->unit[unit].error || c->unit[unit].diverged;
+	const unsigned before = attention(g->report, config);
 	if (report_judge(g->report, config))
 		leave_off_found(g->leave_off);
+	const unsigned found = attention(g->report, config) & ~before;
+	if (found && !g->leave_off->quiet && !shard_is_part(&g->leave_off->shard))
+		tell_found(g->report, config, found);
 	if (g->tables || g->failed || !report_is_whole(g->report, config))
 		return;
 	progress_line(NULL);
@@ -211,12 +235,40 @@ static int record(const struct campaign *c, const char *path,
 	return input_status(path, save(c, path, &error), &error);
 }
 
-/* All workloads, with the default budget: nothing else can be compared with what is recorded. */
+/* All workloads, with one of the budgets: nothing else can be compared with what is recorded. */
 static bool has_shares(const struct arguments *a)
 {
 	return !a->knob.n && !a->workload.n && !a->ops && !a->options.exhaustive &&
-	       !a->options.only && a->options.runs == campaign_default.runs &&
-	       a->options.states == campaign_default.states;
+	       !a->options.only && budget_of(a->options.runs, a->options.states);
+}
+
+static bool is_whole(const struct arguments *a)
+{
+	return a->options.runs >= budget_whole->runs && a->options.states >= budget_whole->states;
+}
+
+static bool take_budget(const struct option_row *row, void *into, const char *name)
+{
+	struct arguments *a = into;
+	(void)row;
+	a->budget = budget_find(name);
+	if (!a->budget)
+		fail(EXIT_USAGE, "--budget: \"%.40s\"; expected one of: %s", name, BUDGET_NAMES);
+	return a->budget;
+}
+
+/* What the command line has not given itself. 0, or the status after a message. */
+static int apply_budget(struct arguments *a)
+{
+	if (!a->budget)
+		return 0;
+	if (a->options.exhaustive)
+		return fail(EXIT_USAGE, "--budget: of random schedules; expected no --exhaustive");
+	if (!a->runs_given)
+		a->options.runs = a->budget->runs;
+	if (!a->states_given)
+		a->options.states = a->budget->states;
+	return 0;
 }
 
 static bool take_coverage(const struct option_row *row, void *into, const char *dir)
@@ -234,8 +286,8 @@ static int say_budget(const struct arguments *a, const struct campaign *c, char 
 	const struct {
 		uint64_t is, usual;
 		const char *what;
-	} budget[] = {{c->options.runs, campaign_default.runs, "runs of a workload"},
-		      {c->options.states, campaign_default.states, "crash states of a workload"}};
+	} budget[] = {{c->options.runs, budget_usual->runs, "runs of a workload"},
+		      {c->options.states, budget_usual->states, "crash states of a workload"}};
 	unsigned configs = c->configs, workloads = c->workloads, n = 0;
 	if (a->options.exhaustive)
 		return 0;
@@ -265,8 +317,8 @@ static int run_campaign(struct campaign *c, struct arguments *a)
 	struct report r = {.campaign = c,
 			   .out = a->no_traces ? NULL : a->out,
 			   .baseline = a->baseline,
-			   .whole = all && a->options.runs >= campaign_default.runs &&
-				    a->options.states >= campaign_default.states};
+			   .whole = all && is_whole(a),
+			   .budgeted = all};
 	struct going g = {.report = &r,
 			  .leave_off = &a->leave_off,
 			  .tables = a->verbose || c->configs <= REPORT_TABLES ||
@@ -285,8 +337,6 @@ static int run_campaign(struct campaign *c, struct arguments *a)
 		goto out;
 	report_matrix_begin(&g.matrix, &r);
 	c->options.bounds = &a->leave_off.bounds;
-	/* Else rows of the matrix are finished, and printed, one after the other. */
-	c->options.spread = a->leave_off.seconds > 0 || a->leave_off.fail_fast;
 	c->options.taken = taken;
 	c->options.taken_arg = &g;
 	int error = campaign_run(c);
@@ -378,6 +428,10 @@ static const struct option_row rows[] = {
 	{.help = "Without all of these: every built-in workload, under seven kinds of hardware, "
 		 "with lengths at edges, and in each store's shapes."},
 	{.help = "how much"},
+	{"budget", "NAME",
+	 "how many runs and states each workload gets, where they are not given: quick, for a "
+	 "first look; usual (the default); or whole, with which expectations are recorded",
+	 OPTION_CALL(take_budget)},
 	ROW_RUNS("schedules of each workload (=)"),
 	{"states", "N", "crash states of each workload at most (=)",
 	 ARGUMENT_GIVEN(options.states, 1, UINT64_MAX / 2, states_given)},
@@ -430,8 +484,8 @@ static const struct option_row rows[] = {
 	 ARGUMENT(causes)},
 	{"shares", "FILE",
 	 "record instead of compare: raise the numbers of a store's causes.txt to how often each "
-	 "known cause occurs (docs/contributing.md); needs one STORE, all workloads and the "
-	 "default budget",
+	 "known cause occurs (docs/contributing.md); needs one STORE, all workloads and "
+	 "--budget whole",
 	 ARGUMENT(shares)},
 	{"coverage", "[=DIR]",
 	 "say which lines of the stores ran, and where power was never cut (docs/coverage.md); "
@@ -469,11 +523,16 @@ static const struct options options = {
 int crashtest_main(int argc, char **argv)
 {
 	struct arguments a = {.out = "traces", .options = campaign_default};
+	a.options.runs = budget_usual->runs;
+	a.options.states = budget_usual->states;
 	struct campaign c = {0};
 	struct baseline baseline = {0};
 	a.options.jobs = arguments_jobs();
 	int status = arguments_read(&options, &a, argc, argv);
 	if (status >= 0)
+		return status;
+	status = apply_budget(&a);
+	if (status)
 		return status;
 	if (a.all_stores && a.store.n)
 		return fail(EXIT_USAGE, "--all: expected no STORE beside it, not %s",
@@ -484,9 +543,9 @@ int crashtest_main(int argc, char **argv)
 		return fail(EXIT_INTERNAL, "%s", known_mistake());
 	if (a.causes && (a.store.n != 1 || a.options.exhaustive))
 		return fail(EXIT_USAGE, "--causes needs one STORE, and random schedules");
-	if (a.shares && (a.store.n != 1 || a.causes || !has_shares(&a)))
-		return fail(EXIT_USAGE, "--shares needs one STORE, all workloads and the default "
-					"budget, and is not used with --causes");
+	if (a.shares && (a.store.n != 1 || a.causes || !has_shares(&a) || !is_whole(&a)))
+		return fail(EXIT_USAGE, "--shares needs one STORE, all workloads and --budget "
+					"whole, and is not used with --causes");
 	if (a.html && a.no_traces)
 		return fail(EXIT_USAGE,
 			    "--html writes a page of each trace; expected no --no-traces");

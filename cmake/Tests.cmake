@@ -258,6 +258,7 @@ if(NOT TIDEMARK_SANITIZE) # searches that take the same steps as without, which 
 	tidemark_test(test_ci ${PROJECT_SOURCE_DIR}/tests/docs/test_ci.py $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_html_browser ${PROJECT_SOURCE_DIR}/tests/report/test_html_browser.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR}/tests)
 	tidemark_test(test_tidepm ${PROJECT_SOURCE_DIR}/tests/valgrind/test_tidepm.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_budget_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_budget.sh $<TARGET_FILE:tidemark>)
 	tidemark_test(test_often ${PROJECT_SOURCE_DIR}/tests/checker/trace/test_often.sh $<TARGET_FILE:tidemark>)
 	tidemark_test(test_taxonomy_all ${PROJECT_SOURCE_DIR}/tests/checker/models/test_taxonomy_all.sh $<TARGET_FILE:tidemark>
 		${PROJECT_SOURCE_DIR})
@@ -322,7 +323,7 @@ label(all live_nic loss_live nic_cm_programs nic_death nic_devinfo pcap_live run
 # Many small programs, each under Valgrind, or judged in all the ways there are; a live store.
 label(all images_server own_store pmreorder_cli record_list record_log record_pmem2 record_rpma record_store tidepm)
 # A whole campaign, twice; one after the other; 20,000 schedules.
-label(all often own_operations)
+label(all budget_cli often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
 label(all faults forever leave_off_timed link_udp live load nic_cm nic_events nic_objects rendezvous)
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with

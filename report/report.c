@@ -91,7 +91,7 @@ static void often_sentence(const struct report *r, unsigned config, unsigned k,
 	const struct campaign_cell *cell = &c->cell[config][k];
 	snprintf(sentence, REPORT_SENTENCE,
 		 "a known cause, but %" PRIu64 " runs show it and at most %" PRIu32
-		 " are recorded (core/stores/%s/causes.txt; told above %" PRIu64
+		 " are recorded of as many (core/stores/%s/causes.txt; told above %" PRIu64
 		 "), most of them in workload %s; its row is %s",
 		 cell->often_runs, cell->recorded, c->config[config].store->name,
 		 known_limit(cell->recorded), c->workload[cell->often_unit % c->workloads].name,

@@ -22,13 +22,15 @@ struct report_cell {
 	bool strange;	 /* it is, for it may break, but not for this cause, */
 	bool often;	 /* or not in so many runs */
 	bool accepted;	 /* it would need attention, but the baseline accepts its causes */
+	bool unseen;	 /* it is expected to break, and need not have with so small a budget */
 	const char *why; /* the expectation's sentence, or NULL */
 };
 
 struct report {
 	const struct campaign *campaign;
 	struct report_cell (*cell)[TM_CONTRACTS];
-	bool whole; /* the default campaign in full: expectations count in both directions */
+	bool whole;    /* the default campaign in full: expectations count in both directions */
+	bool budgeted; /* it would be, with more runs and states */
 	unsigned surprises, traces;
 	unsigned open;	      /* configurations in which a systematic search left something out */
 	unsigned undone;      /* configurations of which not all workloads are done */
@@ -37,7 +39,7 @@ struct report {
 	int unwritten; /* the status, if a trace or another file could not be written; or 0 */
 	/* Why the campaign was left off, and the command that does all of it; NULL: it was not. */
 	const char *left_off, *whole_command;
-	char tried[200]; /* what is less than usual: "60 of the usual 2000 runs ..."; "": nothing */
+	char tried[200]; /* what is less than usual: "60 of the usual 600 runs ..."; "": nothing */
 	struct conclusion conclusion;
 };
 

@@ -34,14 +34,14 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	bool part = cfg->share.part > 1 || !report_is_whole(r, config);
-	const struct surprise_cell cell = {.store = cfg->store,
-					   .variant = cfg->variant,
-					   .config = cfg->name,
-					   .contract = k,
-					   .broken = r->campaign->cell[config][k].broken,
-					   .strange = is_strange(r->campaign, config, k) ||
-						      is_often(r->campaign, config, k),
-					   .whole = r->whole && !part};
+	struct surprise_cell cell = {.store = cfg->store,
+				     .variant = cfg->variant,
+				     .config = cfg->name,
+				     .contract = k,
+				     .broken = r->campaign->cell[config][k].broken,
+				     .strange = is_strange(r->campaign, config, k) ||
+						is_often(r->campaign, config, k),
+				     .whole = r->whole && !part};
 	const struct campaign_cell *found = &r->campaign->cell[config][k];
 	struct report_cell *out = &r->cell[config][k];
 	out->surprise = surprise_in_cell(&cell, &out->why);
@@ -51,6 +51,8 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 	out->accepted = found->accepted && !out->surprise;
 	out->strange = is_strange(r->campaign, config, k);
 	out->often = is_often(r->campaign, config, k);
+	cell.whole = report_is_whole(r, config) && r->budgeted;
+	out->unseen = !cell.broken && !out->surprise && surprise_in_cell(&cell, &out->why);
 	return out->surprise;
 }
 

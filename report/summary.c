@@ -8,6 +8,8 @@
 #include "report/report.h"
 #include "report/text.h"
 
+#define UNSEEN_NAMED 8 /* of cells that were expected to break; of more their number is told */
+
 /* --- what needs attention --- */
 
 static bool is_told(const struct report *r, unsigned config, unsigned k)
@@ -138,6 +140,30 @@ static json_t *example_json(const struct report *r)
 		    : NULL;
 }
 
+/* What is expected to break, and did not with so small a budget; NULL: nothing. */
+static json_t *unseen_json(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	json_t *of = json_array();
+	char name[REPORT_NAME];
+	int left = 0;
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
+		if (!r->cell[i / TM_CONTRACTS][i % TM_CONTRACTS].unseen)
+			continue;
+		config_name(&c->config[i / TM_CONTRACTS], name, sizeof(name));
+		if (json_array_size(of) == UNSEEN_NAMED)
+			left++;
+		else
+			json_array_append_new(
+				of, json_sprintf("%s %s", name, contract_name(i % TM_CONTRACTS)));
+	}
+	if (!json_array_size(of)) {
+		json_decref(of);
+		return NULL;
+	}
+	return json_pack("{s:o, s:i}", "of", of, "left", left);
+}
+
 void report_summary(const struct report *r, const json_t *tree)
 {
 	const struct campaign *c = r->campaign;
@@ -145,12 +171,13 @@ void report_summary(const struct report *r, const json_t *tree)
 	for (unsigned i = 0; i < c->configs; i++)
 		unsure += c->total[i].unsure;
 	json_t *all = json_pack(
-		"{s:o*, s:o, s:i, s:i, s:b, s:i, s:i, s:i, s:O, s:I, s:b, s:o*}", "shapes",
+		"{s:o*, s:o, s:i, s:i, s:b, s:i, s:i, s:i, s:O, s:I, s:b, s:o*, s:o*}", "shapes",
 		shapes_json(r), "attention", attention_json(r, tree), "told", (int)count_told(r),
 		"surprises", (int)r->surprises, "folded", count_told(r) < r->surprises, "undone",
 		(int)r->undone, "open", (int)r->open, "configs", (int)c->configs, "bounds",
 		json_object_get(tree, "bounds"), "unsure", (json_int_t)unsure, "traces_asked",
-		r->out != NULL, "example", r->surprises ? NULL : example_json(r));
+		r->out != NULL, "example", r->surprises ? NULL : example_json(r), "unseen",
+		unseen_json(r));
 	text_print(all, "crashtest_summary");
 	json_decref(all);
 	report_end(r);

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
+#include "checker/campaign/budget.h"
 #include "checker/campaign/driver.h"
 #include "checker/campaign/schedule.h"
 #include "checker/campaign/search.h"
@@ -182,12 +184,31 @@ static int open_schedule(const struct campaign *c, struct explorer *ex, struct s
 	return error;
 }
 
+/* Which runs does a unit make after the plain one? Of a small budget not all units the first ones:
+ * units are much alike, and runs of one number stop tasks at the same part of their way. */
+static uint64_t first_run(const struct campaign *c, unsigned unit, uint64_t runs)
+{
+	const struct campaign_config *cfg = &c->config[unit / c->workloads];
+	const struct campaign_options *o = &c->options;
+	char name[3 * CAMPAIGN_NAME];
+	const struct budget *budget = o->hunt ? NULL : budget_of(o->runs, o->states);
+	if (!budget || budget == budget_whole)
+		return o->first;
+	int len = snprintf(name, sizeof(name), "%s %s %s %s", cfg->store->name, cfg->variant,
+			   cfg->name, c->workload[unit % c->workloads].name);
+	assert(len > 0 && !o->first);
+	const size_t size = (size_t)len < sizeof(name) ? (size_t)len : sizeof(name) - 1;
+	const uint64_t windows = (budget_whole->runs + runs - 1) / runs;
+	return XXH3_64bits(name, size) % windows * runs;
+}
+
 static int random_runs(const struct campaign *c, unsigned unit, struct explorer *ex,
 		       struct campaign_unit *result)
 {
 	struct schedule schedule;
 	unsigned share = one_in(c, unit);
 	uint64_t run, runs = (c->options.runs + share - 1) / share;
+	const uint64_t first = first_run(c, unit, runs);
 	int error = open_schedule(c, ex, &schedule);
 	for (run = c->options.first;
 	     !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->unstarted; run++) {
@@ -195,9 +216,11 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 			break;
 		if (!c->options.hunt)
 			share_states(ex, run, runs);
-		error = one_run(ex, &schedule, run);
+		ex->first = run || c->options.first ? first : 0;
+		const uint64_t number = ex->first + run - c->options.first;
+		error = one_run(ex, &schedule, number);
 		if (!error && c->options.doublecheck && !ex->unstarted &&
-		    !same_again(ex, &schedule, run))
+		    !same_again(ex, &schedule, number))
 			result->diverged++;
 	}
 	result->complete = run == runs && explore_more(ex);
@@ -319,7 +342,6 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 		free(ex);
 		return;
 	}
-	ex->first = c->options.first;
 	ex->stop_at = stop_at;
 	ex->cuts = cuts;
 	if (cuts)
@@ -433,7 +455,8 @@ uint64_t campaign_shown(const struct campaign *c, unsigned config, unsigned row,
 	return runs;
 }
 
-/* Which known causes do far more runs show than were recorded? */
+/* Which known causes do far more runs show than were recorded? Of a smaller budget than that with
+ * which they were, as many fewer are expected. */
 static void compare_shares(struct campaign *c, unsigned config)
 {
 	const struct campaign_config *cfg = &c->config[config];
@@ -443,8 +466,10 @@ static void compare_shares(struct campaign *c, unsigned config)
 		struct campaign_cell *cell = &c->cell[config][known_contract(first + i)];
 		uint32_t recorded;
 		if (!runs ||
-		    !known_share(cfg->store, cfg->variant, cfg->name, first + i, &recorded) ||
-		    runs <= known_limit(recorded))
+		    !known_share(cfg->store, cfg->variant, cfg->name, first + i, &recorded))
+			continue;
+		recorded = (uint32_t)budget_expected(recorded, c->options.runs);
+		if (runs <= known_limit(recorded))
 			continue;
 		if (cell->often &&
 		    runs * known_limit(cell->recorded) <= cell->often_runs * known_limit(recorded))
@@ -481,6 +506,7 @@ static void merge_unit(struct campaign *c, unsigned unit, const struct known *kn
 {
 	const struct campaign_unit *result = &c->unit[unit];
 	const unsigned config = unit / c->workloads;
+	const unsigned enough = (unsigned)budget_expected(STRANGE_RUNS, c->options.runs);
 	explore_counts_add(&c->total[config], &result->counts);
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		struct campaign_cell *cell = &c->cell[config][k];
@@ -493,7 +519,7 @@ static void merge_unit(struct campaign *c, unsigned unit, const struct known *kn
 		cell->broken_states += result->contract[k].broken;
 		if (!(known->collected & TM_BIT(k)))
 			merge_strange(cell, unit, &result->contract[k].strange,
-				      known->strict & TM_BIT(k) ? 1 : STRANGE_RUNS);
+				      known->strict & TM_BIT(k) ? 1 : enough);
 	}
 }
 
@@ -554,7 +580,7 @@ int campaign_run(struct campaign *c)
 								   : sizeof(struct campaign_unit),
 				.work = work,
 				.take = take_result,
-				.rank = c->options.spread ? rank : NULL,
+				.rank = rank,
 				.states_at = DRIVER_FIELD(struct campaign_unit, counts.states),
 				.error_at = DRIVER_FIELD(struct campaign_unit, error),
 				.progress_arg = "workload",

@@ -47,10 +47,8 @@ struct campaign_options {
 	const struct baseline *baseline; /* NULL: none. Not where the search is exhaustive */
 	bool blames;			 /* keep what surprising breaks are blamed on */
 	bool all_causes;  /* no cause is known: what states are blamed on is collected of all */
-	bool shares;	  /* it has the budget and the workloads for which shares are recorded
-			   * (checker/judge/known.h): compare */
-	bool spread;	  /* begin one workload of each configuration, then another, so that an
-			   * early end leaves something tried of all; else one after the other */
+	bool shares;	  /* it has the workloads for which shares are recorded, and one of the
+			   * budgets (checker/judge/known.h): compare */
 	unsigned only;	  /* enum happening: nothing else happens in random runs, but for the
 			   * power of all, which is limits.no_crash; 0: anything */
 	unsigned events;  /* that befall one of several servers in a random run, at most */
@@ -82,7 +80,7 @@ struct campaign_cell {
 	/* Broken states without a known cause (checker/judge/known.h), and the runs that have
 	 * them. */
 	uint64_t strange_states, strange_runs;
-	bool strange;	       /* enough of them: STRANGE_RUNS, or any */
+	bool strange;	       /* enough of them: STRANGE_RUNS of `whole`, or any */
 	unsigned strange_unit; /* the first unit in which it so broke, */
 	uint64_t strange_run;  /* the first run, */
 	struct blame blame;    /* and what that is blamed on */
@@ -92,7 +90,7 @@ struct campaign_cell {
 	bool often;
 	unsigned often_row;  /* its row, */
 	uint64_t often_runs; /* how many show it, */
-	uint32_t recorded;   /* how many were recorded, */
+	uint32_t recorded;   /* how many were recorded, of so many runs, */
 	unsigned often_unit; /* the unit in which most do so, */
 	uint64_t often_run;  /* and its first run */
 };

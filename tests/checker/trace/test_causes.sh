@@ -50,13 +50,14 @@ wrong '* DUR value put lost:log' 'expected parts'
 bad 'needs one STORE' tidemark crashtest "${few[@]}" --causes rows
 
 refused() { # OPTION...: shares are recorded of a whole campaign of one store only
-	bad 'shares needs one STORE, all workloads and the default budget' tidemark crashtest "$@" --no-traces --quiet --shares shares
+	bad 'shares needs one STORE, all workloads and --budget whole' tidemark crashtest "$@" --no-traces --quiet --shares shares
 	[ ! -e shares ] || fail "--shares $*: there is a file"
 }
 refused
 refused ca --workload w
 refused ca --runs 1999
 refused ca --states 20001
+refused ca --budget usual
 refused ca --knob ddio=off
 refused ca --causes rows
 
