@@ -226,8 +226,8 @@ struct tm_store {
 	/* Its server looks for requests in memory, and naps when there have been none. Costs are
 	 * those of an operation that finds it awake. */
 	bool naps;
-	/* How many servers it has, each with a pool of its own, if more than one: core/rt/config.h.
-	 * Their pools may differ in size and in regions (tm_params.server). 0: one. */
+	/* How many servers it has at most, each with a pool of its own: core/rt/config.h. Their
+	 * pools may differ in size and in regions (tm_params.server). 0: one. */
 	unsigned servers;
 	/* Of three or more so many may be lost at once, before the others have left one out. 0:
 	 * one. */
@@ -257,8 +257,8 @@ struct tm_store {
 	/* Check a pool that has been recovered, or see fsck_at_rest; read only. */
 	void (*fsck)(const struct tm_env *env, struct tm_fsck *fsck);
 
-	/* How many servers there are with these knobs, at least two: .servers is how many by
-	 * default. NULL: always as many. */
+	/* How many servers there are with these knobs: at least two, at most .servers. NULL: always
+	 * as many. */
 	unsigned (*servers_of)(const struct tm_params *params);
 	/* Several servers: this one's copy of the key, read only, when nothing is under way.
 	 * -ENOENT: its copy says that there is no value; -ENODATA: it holds no copy of this key.

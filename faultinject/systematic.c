@@ -150,6 +150,7 @@ static void touched(struct source *source, const struct actor *who, enum touch w
 		    uint64_t len)
 {
 	struct log_touch t = {.who = who, .what = (uint8_t)what, .where = where, .len = len};
+	t.server = (uint8_t)(who ? host_server(sim_host(sim_current())) : SIM_SERVERS);
 	if (what == TOUCH_ARRIVE)
 		t.what = TOUCH_COMMIT;
 	else if (what == TOUCH_SHOW)

@@ -30,6 +30,7 @@ void footprint_clear(struct footprint *f);
 struct log_touch {
 	const struct actor *who; /* a task; NULL: a NIC. Only to be compared */
 	uint8_t what;		 /* enum touch, or TOUCH_POWER */
+	uint8_t server;		 /* whose task it is; SIM_SERVERS: no server's */
 	uint64_t where, len;
 };
 

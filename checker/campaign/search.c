@@ -241,9 +241,9 @@ static unsigned place_of(const struct search *s, const struct log_touch *t, unsi
 		*server = host_server(leaving_host(t->where));
 		return PLACE_LEAVES;
 	}
-	if (!config || !t->who || t->who->name[0] != 's')
+	if (!config || t->server == SIM_SERVERS)
 		return 0;
-	*server = (unsigned)(t->who->name[1] - '1');
+	*server = t->server;
 	return t->what == TOUCH_DRAM_WRITE ? PLACE_CONFIG : PLACE_ASKS;
 }
 

@@ -372,7 +372,9 @@ static uint64_t limit_bench(struct bench *b, const struct search *s, const struc
 	if (pass->states && pass->states < *states)
 		*states = pass->states;
 	if (lane->store->servers > 1) /* an image is a boot of each, and runs tell more */
-		*states = (*states + 3) / 4 / (lane->store->servers - 1) + 1;
+		*states = (*states + 3) / 4 /
+				  (store_servers(lane->store, &b->config.setup.params) - 1) +
+			  1;
 	if (*states > left)
 		*states = left;
 	return pass->runs && pass->runs < most ? pass->runs : most;

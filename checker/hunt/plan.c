@@ -90,6 +90,13 @@ static int add_config(struct campaign *c, const struct plan *p, const struct tm_
 			 p->knob.name[i]);
 		plain = false;
 	}
+	if (!error && !setup_has_servers(&cfg->setup)) {
+		snprintf(why, PLAN_TEXT,
+			 "%s has %u servers with these knobs, and a knob is of server %u",
+			 store->name, store_servers(store, &cfg->setup.params),
+			 hardware_servers(&cfg->setup.hw));
+		error = -EINVAL;
+	}
 	c->configs += !error;
 	return error;
 }

@@ -54,7 +54,7 @@ struct trace_reader {
 	unsigned keyword_line[KEYWORDS];
 	unsigned knob_line[TM_MAX_KNOBS];
 	unsigned client_line[TM_MAX_CLIENTS + 1];
-	unsigned workload_line;
+	unsigned workload_line, own_line; /* own: where a server has hardware of its own */
 	unsigned without_line[PLACES_WITHOUT];
 	struct place_list places; /* once a line needs them */
 	/* The deviations' points by name, and where those of the latest machine begin. */
@@ -145,6 +145,7 @@ static int read_config(struct trace_reader *r, char *rest)
 		if (seen >> k & 1)
 			return text_wrong(&r->text, "config %s twice; expected once", name);
 		seen |= 1ull << k;
+		r->own_line = hardware_knob_server(name) ? r->text.line : r->own_line;
 		if (setup_hardware(&r->t->setup, name, value, &expected))
 			return text_wrong(&r->text, "config %s=%s; expected one of: %s", name,
 					  text_show(value).text, expected);
@@ -283,6 +284,10 @@ static int finish(struct trace_reader *r)
 	int rc = check_workload(r);
 	if (rc)
 		return rc;
+	r->text.line = r->own_line;
+	if (!setup_has_servers(&r->t->setup))
+		return text_wrong(&r->text, "a knob of server %u; expected one that the store has",
+				  hardware_servers(&r->t->setup.hw));
 	rc = setup_finish(&r->t->setup);
 	if (rc == -EFBIG)
 		return text_wrong(

@@ -51,8 +51,8 @@ int setup_hardware(struct setup *s, const char *name, const char *value, const c
 	if (k >= 0 && hardware_knob((unsigned)k)->values == hardware_mutant_names)
 		return set_mutant(s, value, expected);
 	struct hardware hw = s->hw;
-	const unsigned servers = s->store->servers ? s->store->servers : 1;
-	if (hardware_knob_server(name) > (servers > 1 ? servers : 0)) {
+	const unsigned server = hardware_knob_server(name), servers = s->store->servers;
+	if (server && (servers < 2 || server > servers)) {
 		*expected = servers > 1 ? "the number of a server that the store has"
 					: "no number of a server, as the store has one";
 		return -EINVAL;
@@ -66,6 +66,11 @@ int setup_hardware(struct setup *s, const char *name, const char *value, const c
 	}
 	s->hw = hw;
 	return 0;
+}
+
+bool setup_has_servers(const struct setup *s)
+{
+	return hardware_servers(&s->hw) <= store_servers(s->store, &s->params);
 }
 
 int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n)

@@ -89,6 +89,8 @@ int setup_switch(struct setup *s, const char *text, const char **expected);
 /* A knob of the hardware, the checker's mutants included. -EINVAL with *expected: there is no such
  * value, or the store cannot do with it (tm_store.infiniband). */
 int setup_hardware(struct setup *s, const char *name, const char *value, const char **expected);
+/* With these knobs, are there all servers that have hardware of their own? */
+bool setup_has_servers(const struct setup *s);
 /* hardware_print() with the checker's mutant, if one is on. */
 int setup_hardware_print(const struct setup *s, bool all, char *buf, size_t n);
 /* A variant's knobs. -ENOENT. */

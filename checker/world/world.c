@@ -102,8 +102,9 @@ void world_start_server(struct world *w, unsigned server)
 		sim_abandon(w->sim, SIM_DONE);
 	}
 	if (w->machine || sim_server_life(w->sim)) {
-		/* Nothing happens to the store while it is looked at; but what it has lost with its
-		 * server's power is decided when it is read. */
+		/* Nothing happens to the store while it is looked at; but what one of several has
+		 * lost with its power is decided when it is read. One alone has lost nothing, and
+		 * a source that is asked here would answer otherwise later. */
 		if (!w->machine && w->setup->servers == 1)
 			sim_source(w->sim, NULL);
 		world_fsck(w, server, "recovery");

@@ -130,11 +130,11 @@ static int check_number(const struct tm_store *store, const struct request *r)
 			    store->name);
 	if (store->servers < 2)
 		return 0;
-	if (!r->members || !r->number || (r->number > store->servers && !store->servers_of))
+	if (!r->members || !r->number || r->number > store->servers)
 		return fail(EXIT_USAGE,
-			    "serve: %s has %u servers; expected --members ADDRESS:PORT, "
+			    "serve: %s has several servers; expected --members ADDRESS:PORT, "
 			    "and --number from 1 to %u",
-			    store->name, store->servers, store->servers);
+			    store->name, store->servers);
 	return rendezvous_is_address(r->members)
 		       ? 0
 		       : fail(EXIT_USAGE, "--members: \"%.80s\"; expected ADDRESS:PORT",

@@ -139,6 +139,15 @@ int hardware_name_number(const char *name)
 	return -1;
 }
 
+unsigned hardware_servers(const struct hardware *hw)
+{
+	static const uint8_t none[HARDWARE_OWN];
+	unsigned n = HARDWARE_SERVERS;
+	while (n && !memcmp(hw->server[n - 1], none, sizeof(none)))
+		n--;
+	return n;
+}
+
 unsigned hardware_knob_server(const char *name)
 {
 	const int number = hardware_name_number(name) - (int)FIELDS;

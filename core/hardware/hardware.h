@@ -134,6 +134,8 @@ static inline bool dma_may_pass(const struct hardware *hw, bool same_message)
 
 /* Which server's knob it is, from 1: "domain.2"; 0: it is none of a server alone. */
 unsigned hardware_knob_server(const char *name);
+/* How many servers there must be: the last one with a knob of its own. 0: none has. */
+unsigned hardware_servers(const struct hardware *hw);
 /* Below HARDWARE_NAMES, another one for each knob and each server's own; -1: there is none. */
 #define HARDWARE_NAMES 64
 int hardware_name_number(const char *name);

@@ -254,6 +254,23 @@ says 'own.trace:4: config dma_order.2 twice'
 sed 's/^config .*/config domain.3=wsp/' torn.trace >own.trace
 run 2 tidemark replay -q own.trace
 says 'own.trace:4'
+# How many there are is a matter of knobs, which come later.
+cat >third.trace <<'END'
+tidemark-trace 1
+store mojim
+config domain.3=wsp
+knob mode=syncsec
+keys k1 8
+client 1: put k1 8
+broken none
+END
+run 0 tidemark replay -q third.trace
+sed 's/syncsec/sync/' third.trace >own.trace
+run 2 tidemark replay -q own.trace
+says 'own.trace:3: a knob of server 3; expected one that the store has'
+run 0 tidemark crashtest mojim --knob mode=syncsec --knob ack_early.3=off --workload w --runs 1 --states 1 --no-traces
+run 2 tidemark crashtest mojim --knob ack_early.3=off --workload w --runs 1 --states 1 --no-traces
+says 'mojim has 2 servers with these knobs, and a knob is of server 3'
 run 2 tidemark crashtest rfp --knob domain.2=wsp
 says 'rfp has no knob "domain.2"'
 run 2 tidemark crashtest mojim --knob domain.2=x
@@ -276,4 +293,4 @@ sed -i 's/server 3 is lost/server 9 is lost/' lost.trace
 run 2 tidemark replay lost.trace
 says 'lost.trace:7'
 run 2 tidemark serve mojim --pm pool
-says 'mojim has 2 servers; expected --members ADDRESS:PORT, and --number from 1 to 2'
+says 'mojim has several servers; expected --members ADDRESS:PORT, and --number from 1 to 3'

@@ -157,7 +157,10 @@ static const struct little lazy[] = {
  * have some of the workloads. */
 static bool is_small(unsigned store, int i)
 {
-	return stores[store]->servers <= 1 || (stores[store]->servers == 2 && i % 4 == 0);
+	struct setup s;
+	setup_init(&s, stores[store]);
+	const unsigned servers = store_servers(stores[store], &s.params);
+	return servers == 1 || (servers == 2 && i % 4 == 0);
 }
 
 static void same_contracts(const struct bench *a, const char *a_is, const struct bench *b,

@@ -2,9 +2,8 @@
 /* Regions of hardware transactional memory: what aborts them, and that what they store is one step.
  */
 #include "core/rt/htm.h"
-#include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
-#include "tests/core/pmem/hooks_and_hardware.h"
+#include "tests/core/pmem/one_pool.h"
 
 #define POOL  ((RT_HTM_LINES + 4) * LINE)
 #define READ  0		 /* a place that the region reads, */
@@ -14,9 +13,6 @@
 #define IN_NS 1000 /* when it is under way */
 
 static struct {
-	struct sim *sim;
-	struct pmem_stack *stack;
-	struct pmem *pm;
 	uint64_t at;  /* where somebody else is */
 	size_t named; /* bytes */
 	bool committed, again, unseen;
@@ -26,35 +22,30 @@ static struct {
 static void setup(void)
 {
 	memset(&t, 0, sizeof(t));
-	t.sim = sim_new();
-	t.stack = pmem_stack_new(1, POOL);
-	ck_assert(t.sim && t.stack);
-	pmem_load(t.stack, NULL, POOL);
-	t.pm = pmem_machine(t.stack, 0);
+	one_pool(POOL);
 }
 
 static void teardown(void)
 {
-	pmem_end(t.pm);
-	pmem_stack_free(t.stack);
-	sim_free(t.sim);
+	pmem_end(pm);
+	one_pool_free();
 }
 
 static uint64_t *word(uint64_t off)
 {
-	return (uint64_t *)(pmem_base(t.pm) + off);
+	return (uint64_t *)(pmem_base(pm) + off);
 }
 
 static void store(uint64_t off, uint64_t value)
 {
-	pmem_cpu_copy(t.pm, off, &value, 0, sizeof(value), 0);
+	pmem_cpu_copy(pm, off, &value, 0, sizeof(value), 0);
 }
 
 static void look(struct sim *sim, void *arg)
 {
 	uint64_t first, second;
-	pmem_nic_read(t.pm, WRITE, &first, sizeof(first));
-	pmem_nic_read(t.pm, OTHER, &second, sizeof(second));
+	pmem_nic_read(pm, WRITE, &first, sizeof(first));
+	pmem_nic_read(pm, OTHER, &second, sizeof(second));
 	snprintf(t.seen, sizeof(t.seen), "%d%d", (int)first, (int)second);
 }
 
@@ -64,12 +55,12 @@ static bool try_region(void)
 	rt_htm_begin();
 	rt_htm_touches(word(READ), t.named);
 	rt_htm_touches(word(WRITE), sizeof(read));
-	pmem_cpu_read(t.pm, READ, &read, sizeof(read));
+	pmem_cpu_read(pm, READ, &read, sizeof(read));
 	rt_sleep(2 * IN_NS);
 	if (!rt_htm_commits())
 		return false;
 	if (!t.unseen)
-		sim_at(t.sim, 1, look, NULL); /* due before the second store */
+		sim_at(sim, 1, look, NULL); /* due before the second store */
 	store(WRITE, 1);
 	store(OTHER, 1);
 	rt_htm_end();
@@ -93,36 +84,36 @@ static void nobody(void *arg)
 static void nic_reads(struct sim *sim, void *arg)
 {
 	uint64_t value;
-	pmem_nic_read(t.pm, t.at, &value, sizeof(value));
+	pmem_nic_read(pm, t.at, &value, sizeof(value));
 }
 
 static void nic_writes(struct sim *sim, void *arg)
 {
 	const struct nic_where from = {.message = 1};
 	const uint64_t value = 7;
-	pmem_nic_land(t.pm, t.at, &value, sizeof(value), &from);
+	pmem_nic_land(pm, t.at, &value, sizeof(value), &from);
 }
 
 static void reads(void *arg)
 {
-	sim_at(t.sim, IN_NS, nic_reads, NULL);
+	sim_at(sim, IN_NS, nic_reads, NULL);
 }
 
 static void writes(void *arg)
 {
-	sim_at(t.sim, IN_NS, nic_writes, NULL);
+	sim_at(sim, IN_NS, nic_writes, NULL);
 }
 
 static void writes_late(void *arg)
 {
-	sim_at(t.sim, 9 * IN_NS, nic_writes, NULL);
+	sim_at(sim, 9 * IN_NS, nic_writes, NULL);
 }
 
 static void cpu_reads(void *arg)
 {
 	uint64_t value;
 	rt_sleep(IN_NS);
-	pmem_cpu_read(t.pm, t.at, &value, sizeof(value));
+	pmem_cpu_read(pm, t.at, &value, sizeof(value));
 }
 
 static void cpu_writes(void *arg)
@@ -177,11 +168,11 @@ TESTS(aborts, ROWS_OF(rows))
 	struct source source = {.answer = holds};
 	t.at = rows[_i].at;
 	t.named = rows[_i].named;
-	sim_reset(t.sim, &source);
-	pmem_begin(t.pm, t.sim, &hw);
-	sim_spawn(t.sim, HOST_SERVER, "region", region, NULL);
-	sim_spawn(t.sim, HOST_SERVER, "other", rows[_i].other, NULL);
-	ck_assert_int_eq(sim_run(t.sim), SIM_IDLE);
+	sim_reset(sim, &source);
+	pmem_begin(pm, sim, &hw);
+	sim_spawn(sim, HOST_SERVER, "region", region, NULL);
+	sim_spawn(sim, HOST_SERVER, "other", rows[_i].other, NULL);
+	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert_msg(t.committed == rows[_i].commits, "%s", rows[_i].what);
 	ck_assert_msg(t.again == rows[_i].second, "%s", rows[_i].what);
 	ck_assert_str_eq(t.seen, t.again ? "11" : "");
@@ -205,10 +196,10 @@ static unsigned run_asked(uint32_t skip)
 {
 	struct counting_source source = {.source.answer = counts};
 	source.source.skip[CHOICE_STEP] = skip;
-	sim_reset(t.sim, &source.source);
-	pmem_begin(t.pm, t.sim, &hardware_default);
-	sim_spawn(t.sim, HOST_SERVER, "region", region, NULL);
-	ck_assert_int_eq(sim_run(t.sim), SIM_IDLE);
+	sim_reset(sim, &source.source);
+	pmem_begin(pm, sim, &hardware_default);
+	sim_spawn(sim, HOST_SERVER, "region", region, NULL);
+	ck_assert_int_eq(sim_run(sim), SIM_IDLE);
 	ck_assert(t.committed);
 	return source.asked;
 }
@@ -221,7 +212,7 @@ TEST(stores_are_no_questions)
 	const unsigned all = run_asked(0);
 	ck_assert_uint_gt(all, 1);
 	for (uint32_t skip = 1; skip <= all; skip++) {
-		pmem_end(t.pm);
+		pmem_end(pm);
 		ck_assert_uint_eq(run_asked(skip), all - skip);
 	}
 }
@@ -248,16 +239,16 @@ TEST(power_fails_around)
 	for (enum sim_end end = SIM_POWER; end == SIM_POWER; source.asked = 0) {
 		const struct hardware hw = hardware("domain=wsp");
 		source.fails++;
-		sim_reset(t.sim, &source.source);
-		sim_set_anywhere(t.sim, true);
-		pmem_begin(t.pm, t.sim, &hw);
-		sim_spawn(t.sim, HOST_SERVER, "region", region, NULL);
-		end = sim_run(t.sim);
+		sim_reset(sim, &source.source);
+		sim_set_anywhere(sim, true);
+		pmem_begin(pm, sim, &hw);
+		sim_spawn(sim, HOST_SERVER, "region", region, NULL);
+		end = sim_run(sim);
 		ck_assert_uint_eq(*word(WRITE), *word(OTHER));
 		before += !*word(WRITE);
 		after += *word(WRITE) == 1;
 		if (end == SIM_POWER)
-			pmem_end(t.pm);
+			pmem_end(pm);
 	}
 	ck_assert_uint_ge(before, 2);
 	ck_assert_uint_ge(after, 1);

@@ -20,34 +20,20 @@
  *	fence	atomic_thread_fence	big	a structure of four words at y, each 5
  *	move	*x = *y, y being 0; as y is loaded, a NIC writes 7 to x
  */
-#include "core/pmem/crash.h"
 #include "core/pmem/hooks.h"
-#include "tests/core/pmem/hooks_and_hardware.h"
+#include "tests/core/pmem/one_pool.h"
 
 #define POOL	  (4 * LINE)
 #define MAX_NOTES 16
 
 static struct {
-	struct sim *sim;
-	struct pmem_stack *stack;
-	struct pmem *pm;
 	char program[96], loaded[MAX_NOTES], noted[MAX_NOTES];
 } t;
 
 static void setup(void)
 {
 	memset(&t, 0, sizeof(t));
-	t.sim = sim_new();
-	t.stack = pmem_stack_new(1, POOL);
-	ck_assert(t.sim && t.stack);
-	pmem_load(t.stack, NULL, POOL);
-	t.pm = pmem_machine(t.stack, 0);
-}
-
-static void teardown(void)
-{
-	pmem_stack_free(t.stack);
-	sim_free(t.sim);
+	one_pool(POOL);
 }
 
 /* --- programs --- */
@@ -68,8 +54,8 @@ static uint64_t place(char name)
 static void ring(void *arg)
 {
 	for (const char *name = "xyz"; *name; name++) {
-		uint64_t value, shown = pmem_base(t.pm)[place(*name)];
-		pmem_nic_read(t.pm, place(*name), &value, 8);
+		uint64_t value, shown = pmem_base(pm)[place(*name)];
+		pmem_nic_read(pm, place(*name), &value, 8);
 		ck_assert_uint_eq(shown, value);
 		note(t.noted, value);
 	}
@@ -77,7 +63,7 @@ static void ring(void *arg)
 
 static void store_big(void)
 {
-	uint64_t *to = (uint64_t *)(pmem_base(t.pm) + place('y'));
+	uint64_t *to = (uint64_t *)(pmem_base(pm) + place('y'));
 	__tsan_write_range(to, 32);
 	for (unsigned i = 0; i < 4; i++)
 		to[i] = 5;
@@ -87,14 +73,14 @@ static void land_7(struct sim *sim, void *arg)
 {
 	const struct nic_where from = {.message = 1};
 	uint64_t value = 7;
-	pmem_nic_land(t.pm, place('x'), &value, 8, &from);
+	pmem_nic_land(pm, place('x'), &value, 8, &from);
 }
 
 /* Both hooks come before the copy, the store's first. */
 static void move(void)
 {
-	uint64_t *x = (uint64_t *)(pmem_base(t.pm) + place('x')), *y = x + LINE / 8;
-	sim_at(t.sim, 3, land_7, NULL);
+	uint64_t *x = (uint64_t *)(pmem_base(pm) + place('x')), *y = x + LINE / 8;
+	sim_at(sim, 3, land_7, NULL);
 	__tsan_write8(x);
 	__tsan_read8(y);
 	*x = *y;
@@ -107,7 +93,7 @@ static bool execute_hook(const char *op)
 	uint64_t stack, *to = &dram;
 	const char *name = strchr(op, ':');
 	if (name && name[1] != 'd')
-		to = (uint64_t *)(pmem_base(t.pm) + place(name[1]));
+		to = (uint64_t *)(pmem_base(pm) + place(name[1]));
 	if (!strcmp(op, "dram"))
 		__tsan_write8(&dram);
 	else if (!strcmp(op, "stack"))
@@ -135,27 +121,27 @@ static void execute(const char *op)
 	if (execute_hook(op))
 		return;
 	if (!strcmp(op, "mf")) {
-		pmem_cpu_mfence(t.pm, 0);
+		pmem_cpu_mfence(pm, 0);
 	} else if (!strcmp(op, "sf")) {
-		pmem_cpu_fence(t.pm, 0);
+		pmem_cpu_fence(pm, 0);
 	} else if (!strcmp(op, "post")) {
-		pmem_cpu_post(t.pm, ring, NULL);
+		pmem_cpu_post(pm, ring, NULL);
 	} else if (!strncmp(op, "wb:", 3)) {
-		pmem_cpu_flush(t.pm, place(op[3]), 8, 0);
+		pmem_cpu_flush(pm, place(op[3]), 8, 0);
 	} else if (!strncmp(op, "cl:", 3)) {
-		pmem_cpu_clflush(t.pm, place(op[3]), 8, 0);
+		pmem_cpu_clflush(pm, place(op[3]), 8, 0);
 	} else if (!strncmp(op, "xc:", 3)) {
 		value = (uint64_t)(op[5] - '0');
-		pmem_cpu_mfence(t.pm, 0);
-		pmem_cpu_read(t.pm, place(op[3]), &old, 8);
-		pmem_cpu_locked_write(t.pm, place(op[3]), &value, 8, 0);
+		pmem_cpu_mfence(pm, 0);
+		pmem_cpu_read(pm, place(op[3]), &old, 8);
+		pmem_cpu_locked_write(pm, place(op[3]), &value, 8, 0);
 		note(t.loaded, old);
 	} else if (op[1] == '=') {
 		value = (uint64_t)(op[2] - '0');
-		pmem_cpu_copy(t.pm, place(op[0]), &value, 0, 8, 0);
+		pmem_cpu_copy(pm, place(op[0]), &value, 0, 8, 0);
 	} else {
 		ck_assert(strlen(op) == 1);
-		pmem_cpu_read(t.pm, place(op[0]), &value, 8);
+		pmem_cpu_read(pm, place(op[0]), &value, 8);
 		note(t.loaded, value);
 	}
 }
@@ -211,12 +197,12 @@ static enum sim_end run_timed(const char *program, const char *config, struct ti
 	snprintf(t.program, sizeof(t.program), "%s", program);
 	memset(t.loaded, 0, sizeof(t.loaded));
 	memset(t.noted, 0, sizeof(t.noted));
-	sim_reset(t.sim, source ? &source->source : NULL);
-	pmem_begin(t.pm, t.sim, &hw);
-	sim_spawn(t.sim, HOST_SERVER, "p0", thread, NULL);
-	sim_at(t.sim, 1000000, look, NULL);
-	sim_at(t.sim, 10000000, look, NULL);
-	return sim_run(t.sim);
+	sim_reset(sim, source ? &source->source : NULL);
+	pmem_begin(pm, sim, &hw);
+	sim_spawn(sim, HOST_SERVER, "p0", thread, NULL);
+	sim_at(sim, 1000000, look, NULL);
+	sim_at(sim, 10000000, look, NULL);
+	return sim_run(sim);
 }
 
 static const struct {
@@ -267,7 +253,7 @@ TESTS(held_in_time, sizeof(timed) / sizeof(timed[0]))
 	ck_assert_int_eq(run_timed(timed[_i].program, timed[_i].config, &source), SIM_IDLE);
 	ck_assert_str_eq(t.noted, timed[_i].noted);
 	ck_assert_str_eq(t.loaded, timed[_i].loaded);
-	pmem_end(t.pm);
+	pmem_end(pm);
 }
 
 /* If nothing is held, a run does not know about buffers. */
@@ -278,17 +264,17 @@ TEST(plain_runs_are_the_same)
 	struct timed_source source = {.source.answer = timed_answer, .stores = ""};
 	uint64_t hash, now;
 	ck_assert_int_eq(run_timed(program, "store_buffer=0", &source), SIM_IDLE);
-	hash = sim_hash(t.sim);
-	now = sim_now(t.sim);
-	pmem_end(t.pm);
+	hash = sim_hash(sim);
+	now = sim_now(sim);
+	pmem_end(pm);
 	for (unsigned i = 0; i < 4; i++) {
 		static const char *const configs[] = {"store_buffer=1", "store_buffer=2",
 						      "store_buffer=4", "store_buffer=8"};
 		ck_assert_int_eq(run_timed(program, configs[i], &source), SIM_IDLE);
-		ck_assert_uint_eq(sim_hash(t.sim), hash);
-		ck_assert_uint_eq(sim_now(t.sim), now);
+		ck_assert_uint_eq(sim_hash(sim), hash);
+		ck_assert_uint_eq(sim_now(sim), now);
 		ck_assert_uint_gt(source.asked, 0);
-		pmem_end(t.pm);
+		pmem_end(pm);
 	}
 }
 
@@ -318,12 +304,12 @@ TESTS(power_fails_at_an_entry, sizeof(cut) / sizeof(cut[0]))
 			 cut[_i].entry ? SIM_POWER : SIM_IDLE);
 	for (unsigned l = 0; l < 2; l++) {
 		uint8_t line[LINE];
-		unsigned stores = pmem_line_versions(t.pm, l);
-		pmem_line_content(t.pm, l, stores, line);
+		unsigned stores = pmem_line_versions(pm, l);
+		pmem_line_content(pm, l, stores, line);
 		sprintf(left + strlen(left), "%s%u+%u", l ? " " : "", line[0], stores);
 	}
 	ck_assert_str_eq(left, cut[_i].left);
-	pmem_end(t.pm);
+	pmem_end(pm);
 }
 
-RUN_TESTS(setup, teardown)
+RUN_TESTS(setup, one_pool_free)
