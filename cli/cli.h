@@ -29,6 +29,7 @@ int soak_main(int argc, char **argv);
 int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
 int count_main(int argc, char **argv);
+int figures_main(int argc, char **argv);
 int members_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);

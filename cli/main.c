@@ -49,6 +49,8 @@ static const struct command {
 	{"claims", claims_main, "[ID...]", "test what the papers claim, and what they leave out"},
 	{"count", count_main, "[STORE...]",
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
+	{"figures", figures_main, "[ID...]",
+	 "what the papers measured, and the same in virtual time"},
 	{"self-test", NULL, NULL, "is Tidemark itself right?"},
 	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},

@@ -10,7 +10,7 @@
 
 #define LONGEST (64 * 1024) /* bytes of a file */
 
-#define X(field, value, least, unit, what) {#field, unit, what, value, least},
+#define X(field, value, least, most, unit, what) {#field, unit, what, value, least, most},
 static const struct profile_cost costs[] = {PROFILE_COSTS(X){0}};
 #undef X
 
@@ -59,10 +59,10 @@ static int read_row(struct text *t, char *line, void *arg)
 	if (r->line[i])
 		return text_wrong(t, "%s is in line %u already; expected it once", name,
 				  r->line[i]);
-	if (!text_number(number, costs[i].least, PROFILE_MOST, &value))
-		return text_wrong(t, "%s: expected a number of %s for %s, %" PRIu32 " to %d",
+	if (!text_number(number, costs[i].least, costs[i].most, &value))
+		return text_wrong(t, "%s: expected a number of %s for %s, %" PRIu32 " to %" PRIu32,
 				  text_show(number).text, costs[i].unit, name, costs[i].least,
-				  PROFILE_MOST);
+				  costs[i].most);
 	if (*text_skip_blanks(rest))
 		return text_wrong(t, "%s: expected '#' and where the value is from",
 				  text_show(text_skip_blanks(rest)).text);

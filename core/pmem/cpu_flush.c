@@ -101,12 +101,21 @@ static bool flush_now(struct pmem *pm, uint64_t off, size_t len, const struct au
 	return true;
 }
 
+/* What its lines cost besides the call. */
+static void work_on_lines(struct pmem *pm, uint64_t off, size_t len)
+{
+	const uint64_t lines = (off + len - 1) / LINE - off / LINE + 1;
+	sim_work(pm->sim, lines * pm->cost->flush_line);
+	sim_flush_bytes(pm->sim, lines * LINE);
+}
+
 void pmem_cpu_flush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 {
 	cpu_settle(pm);
 	sim_step(pm->sim, STEP_FLUSH, pm->cost->flush);
 	if (!len)
 		return;
+	work_on_lines(pm, off, len);
 	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
 	nt_leave_mine(pm, off, len);
 	const struct author by = task_author(pm, pc);
@@ -130,6 +139,7 @@ void pmem_cpu_clflush(struct pmem *pm, uint64_t off, size_t len, uintptr_t pc)
 	sim_step(pm->sim, STEP_FLUSH, pm->cost->flush);
 	if (!len)
 		return;
+	work_on_lines(pm, off, len);
 	sim_saw(pm->sim, TOUCH_READ, off, pm->work + off, len);
 	nt_leave_mine(pm, off, len);
 	if (goes_through_buffer(pm)) {

@@ -309,6 +309,9 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		copy_out(pm, to, off, from, inside);
 		memmove((uint8_t *)to + inside, (const uint8_t *)from + inside, len - inside);
 	} else if (from) {
+		if (pool(from, &off, len, false, pc))
+			sim_work_bytes(sim_current(), sim_run_state(sim_current())->cost->copy,
+				       len);
 		memmove(to, from, len);
 	} else {
 		memset(to, byte, len);
@@ -374,6 +377,7 @@ int sim_memcmp(const void *a, const void *b, size_t len)
 uint32_t sim_crc32_gzip_refl(uint32_t init, const unsigned char *buf, uint64_t len)
 {
 	load(buf, len, PC);
+	sim_work_bytes(sim_current(), sim_run_state(sim_current())->cost->crc, len);
 	return crc32_gzip_refl(init, buf, len);
 }
 

@@ -45,6 +45,8 @@ struct rnic_explorer {
 	bool (*serves)(struct sim *sim);
 	/* A step of the task. Its last store comes before what it does next. */
 	void (*step)(struct sim *sim, enum step_kind kind, unsigned cost_ns);
+	/* The task works for so long; nothing else happens meanwhile. */
+	void (*work)(struct sim *sim, uint64_t ns);
 	void (*commit_pending)(struct sim *sim);
 	/* The task has found the thing empty, and may sleep until it is woken for it. */
 	void (*idle)(struct sim *sim, const void *key);
@@ -143,6 +145,11 @@ static inline void ground_step(const struct rnic_ground *ground, enum step_kind 
 {
 	if (ground->explorer)
 		ground->explorer->step(ground->world, kind, cost_ns);
+}
+static inline void ground_work(const struct rnic_ground *ground, uint64_t ns)
+{
+	if (ground->explorer)
+		ground->explorer->work(ground->world, ns);
 }
 static inline void ground_commit_pending(const struct rnic_ground *ground)
 {

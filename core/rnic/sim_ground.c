@@ -86,6 +86,7 @@ static const struct rnic_explorer explorer = {
 	.task = sim_actor,
 	.serves = serves,
 	.step = sim_step,
+	.work = sim_work,
 	.commit_pending = sim_commit_pending,
 	.idle = idle,
 	.wake = sim_wake,

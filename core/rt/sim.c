@@ -70,6 +70,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->actors = 0;
 	sim->source = source;
 	sim->scheduler = NULL;
+	sim->cpus = NULL;
 	sim->run = (struct run_state){.plain = !source, .cost = &profile_default};
 	sim->step_budget = sim->all_steps = DEFAULT_BUDGET;
 	sim->repeat.pending_until = 0;
@@ -114,12 +115,6 @@ void sim_reset(struct sim *sim, struct source *source)
 	memset(sim->process, 0, sizeof(sim->process));
 	sim->began = sim->events;
 	sim->at_rest = NULL;
-}
-
-void sim_set_profile(struct sim *sim, const struct profile *profile)
-{
-	assert(!sim->tasks);
-	sim->run.cost = profile;
 }
 
 void sim_source(struct sim *sim, struct source *source)

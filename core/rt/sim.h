@@ -69,6 +69,15 @@ struct source *sim_get_source(const struct sim *sim);
 /* What takes time, before any task begins: the profile stays the caller's. The default one after a
  * reset. */
 void sim_set_profile(struct sim *sim, const struct profile *profile);
+/* The current task works for so long; with so many picoseconds for each byte; flushes so many
+ * bytes. Nothing where no task runs. */
+void sim_work(struct sim *sim, uint64_t ns);
+void sim_work_bytes(struct sim *sim, uint32_t ps, uint64_t bytes);
+void sim_flush_bytes(struct sim *sim, uint64_t bytes);
+/* sim_now() with what the current task has not paid yet (sim_cpus.c). */
+uint64_t sim_task_now(const struct sim *sim);
+/* What a host's CPUs have done until now; 0: the profile has none. */
+uint64_t sim_busy_ns(const struct sim *sim, unsigned host);
 
 /* Run until an end. May be called again after SIM_DONE to go on. */
 enum sim_end sim_run(struct sim *sim);

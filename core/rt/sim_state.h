@@ -9,6 +9,7 @@
  *	sim_events.c	the event queue
  *	sim_tasks.c	tasks: their steps, their sleeps
  *	sim_delays.c	tasks and events that are delayed until the others rest
+ *	sim_cpus.c	hosts that compute at the same time
  *	sim_scheduler.c	a scheduler in the clock's place
  *	sim_choices.c	choices, power failures, the event hash
  *	sim_injected.c	what was injected, host by host
@@ -71,7 +72,8 @@ struct task {
 	uint8_t idles;
 	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
 	uint64_t backoff_ns;
-	uint8_t *tls; /* thread-local data of the store; NULL: not used yet */
+	uint64_t owed; /* ns: what it has done and not paid (sim_cpus.c) */
+	uint8_t *tls;  /* thread-local data of the store; NULL: not used yet */
 	void (*fn)(void *);
 	void *arg;
 };
@@ -107,6 +109,7 @@ struct repeat_seen {
 struct sim {
 	struct run_state run;
 	struct scheduler *scheduler; /* NULL: time decides */
+	struct cpus *cpus;	     /* NULL: one clock counts all work */
 	uint64_t step_budget, all_steps;
 	unsigned event_count;
 	uint32_t seq;
@@ -241,6 +244,12 @@ void sim_threads_ended(struct sim *sim, unsigned host);
 void sim_thread_returns(struct sim *sim);
 /* sim_yield(), but no longer than until then. */
 void sim_yield_until(struct sim *sim, uint64_t until);
+
+/* --- sim_cpus.c --- */
+
+/* The current task does a step that costs so much; pays what it owes. */
+void sim_owe(struct sim *sim, enum step_kind kind, uint64_t ns);
+void sim_pay(struct sim *sim);
 
 /* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
 

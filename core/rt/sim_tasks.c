@@ -120,6 +120,7 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	task->thread = NULL;
 	task->refused = NULL;
 	task->backoff_ns = POLL_NS;
+	task->owed = 0;
 	task->fn = fn;
 	task->arg = arg;
 	fiber_make(&task->fiber, task_main, task);
@@ -246,8 +247,12 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	task->timed = !sim->scheduler;
 	if (task->timed)
 		sim_push_event(sim, 0, sim->run.now + fallback_ns, NULL, task);
+	const bool waits = task->idles;
 	sim_leave(sim);
+	const bool woken = waits && !task->idles;
 	task->idles = 0;
+	if (woken && sim->run.cost->wake)
+		sim_sleep_until_woken(sim, sim->run.cost->wake);
 }
 
 void sim_sleep_for_waker(struct sim *sim)
@@ -261,6 +266,8 @@ void sim_sleep_for_waker(struct sim *sim)
 
 void sim_sleep(struct sim *sim, uint64_t ns)
 {
+	if (sim->cpus)
+		sim_pay(sim);
 	sim->running->idles = 0; /* a completion does not end a sleep */
 	sim_sleep_until_woken(
 		sim, ns < choice_delay_ns(DELAY_FOREVER) ? ns : choice_delay_ns(DELAY_FOREVER));
@@ -309,6 +316,10 @@ void sim_yield_until(struct sim *sim, uint64_t until)
 	struct task *task = sim->running;
 	uint64_t wait = task->backoff_ns, left = until - sim->run.now;
 	assert(until > sim->run.now);
+	if (task->owed) {
+		sim_pay(sim); /* what comes meanwhile is seen by looking once more */
+		return;
+	}
 	assert(wait >= POLL_NS && wait <= POLL_MAX_NS);
 	task->backoff_ns = wait < POLL_MAX_NS / 2 ? 2 * wait : POLL_MAX_NS;
 	assert(task->backoff_ns >= wait);
@@ -606,7 +617,10 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 	struct source *source = sim->source;
 	if (!task)
 		return;
-	sim->run.now += cost_ns;
+	if (sim->cpus)
+		sim_owe(sim, kind, cost_ns);
+	else
+		sim->run.now += cost_ns;
 	uint32_t nth = ++task->actor.count[COUNT_STEP + kind];
 	bool look = spend(sim);
 	if (sim->scheduler)

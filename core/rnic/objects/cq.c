@@ -290,6 +290,8 @@ const struct cqe *cq_take(struct rnic_cq *cq, bool *named)
 	bool names = cqe->recv && cqe->wc.status == IBV_WC_SUCCESS && ground_serves(ground);
 	if (names && *named)
 		return NULL;
+	if (names && cqe->wc.byte_len)
+		ground_work(ground, ground_cost(ground)->handle);
 	ground_takes(ground, cq, cq->head);
 	cq->head++;
 	free_request(cqe);

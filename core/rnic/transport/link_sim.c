@@ -5,9 +5,10 @@
  * Each host has one outgoing port. A packet leaves when those before it have
  * left (bytes at line rate), then flies for a fixed time; so without faults the
  * packets of a host arrive in the order in which they were sent, however their
- * sizes differ. Every packet is one choice: deliver, lose, deliver twice, or delay
- * for a while, during which later packets pass it. That is reordering and delay;
- * delayed for ever is loss that no counter sees.
+ * sizes differ. Where a NIC has work with each packet, sending takes no less, and a host takes in
+ * what comes at that rate and at that of the wire. Every packet is one choice: deliver, lose,
+ * deliver twice, or delay for a while, during which later packets pass it. That is reordering and
+ * delay; delayed for ever is loss that no counter sees.
  *
  * A packet sits in a pending event while it flies; the event's argument is the
  * packet, which knows where it is going.
@@ -25,7 +26,9 @@
 struct link_sim {
 	struct link link;
 	struct rnic_net *net;
-	uint64_t free_at[RNIC_HOSTS]; /* ns: when the host's port has sent what it has */
+	uint64_t free_at[RNIC_HOSTS];	 /* ns: when the host's port has sent what it has */
+	uint64_t busy_until[RNIC_HOSTS]; /* likewise, has taken in what is on its way to it */
+	uint64_t last_in[RNIC_HOSTS];	 /* when the last of that is in memory */
 };
 
 static void arrive(struct sim *sim, void *arg)
@@ -78,6 +81,21 @@ static void trace(struct sim *sim, const struct packet *pkt, const char *what)
 			  opcode_name(pkt->opcode), pkt->psn, pkt->len, what);
 }
 
+/* How much later than `at` a packet is in at its receiver, whose NIC takes one after the other, as
+ * fast as the wire is. Its way between memories and NICs takes time, and holds up none but the one
+ * after. */
+static uint64_t take_in(struct link_sim *me, const struct packet *pkt, uint64_t at,
+			uint64_t wire_ns, const struct profile *cost)
+{
+	const uint64_t least = wire_ns > cost->packet ? wire_ns : cost->packet,
+		       begun = at - wire_ns;
+	uint64_t *busy = &me->busy_until[pkt->peer], *last = &me->last_in[pkt->peer];
+	*busy = (*busy > begun ? *busy : begun) + least;
+	const uint64_t in = *busy + pkt->len * (uint64_t)cost->dma / 1000;
+	*last = *last > in ? *last : in;
+	return *last > at ? *last - at : 0;
+}
+
 static void send(struct link *link, unsigned from, struct packet *pkt)
 {
 	struct link_sim *me = (struct link_sim *)link;
@@ -90,11 +108,14 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 		packet_put(me->net, pkt);
 		return;
 	}
+	const uint64_t wire_ns = (HEADER_BYTES + pkt->len) * 1000ull / cost->wire;
 	uint64_t start = me->free_at[from] > now ? me->free_at[from] : now;
 	pkt->sent = now;
 	pkt->left = start;
-	me->free_at[from] = start + (HEADER_BYTES + pkt->len) * 1000ull / cost->wire;
+	me->free_at[from] = start + (wire_ns > cost->packet ? wire_ns : cost->packet);
 	uint64_t delay = me->free_at[from] - now + cost->flight;
+	if (cost->packet || cost->dma)
+		delay += take_in(me, pkt, now + delay, wire_ns, cost);
 	uint64_t chain = chain_name(pkt->name.who->name_hash, opcode_is[pkt->opcode] & IS_RESPONSE
 								      ? CHAIN_RESPONSES
 								      : CHAIN_REQUESTS);

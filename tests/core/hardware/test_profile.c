@@ -18,7 +18,7 @@ TEST(default_is_what_it_was)
 		   {"pm_write", 0}, {"lock", 20},     {"post", 50},	 {"poll", 20},
 		   {"await", 20},   {"call", 500},    {"select", 100},	 {"wake", 0},
 		   {"handle", 0},   {"doorbell", 50}, {"packet", 0},	 {"wire", 12000},
-		   {"flight", 600}, {"land", 150},    {"drain", 400}};
+		   {"dma", 0},	    {"flight", 600},  {"land", 150},	 {"drain", 400}};
 	unsigned i;
 
 	for (i = 0; profile_cost(i)->name; i++) {
@@ -71,6 +71,7 @@ static const struct {
 	{"fence # y\n", 1, "expected a number of ns for fence"},
 	{"fence 1000000001 # y\n", 1, "expected a number of ns for fence"},
 	{"wire 0 # y\n", 1, "expected a number of MB/s for wire, 1 to"},
+	{"cpus 65 # y\n", 1, "expected a number of CPUs for cpus, 0 to 64"},
 	{"fence 1 ns # y\n", 1, "expected '#' and where the value is from"},
 	{"fence 1 # y\npost 2 # y\nfence 1 # y\n", 3, "fence is in line 1 already"},
 	{"fence 1 # y\n\x01\n", 2, ""},
