@@ -118,3 +118,8 @@ unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
 	}
 	return found;
 }
+
+bool callers_of_store(struct where *where, uintptr_t pc)
+{
+	return pc && whose_is(where, pc) == OF_STORE;
+}

@@ -26,5 +26,7 @@ void callers_free(struct callers *c);
  * 0. Returns how many, at most n. */
 unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
 			  struct where *where, uintptr_t *out, unsigned n);
+/* Is this address in the store's own code, and not in what stores share? 0: it is not. */
+bool callers_of_store(struct where *where, uintptr_t pc);
 
 #endif

@@ -176,6 +176,9 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	if (q->foreign && h->op[v->op].epoch)
 		q->expected = loaded(q->s, h->op[v->op].key);
 	q->wrong = VALUE_UNKNOWN - 1;
+	q->right = VALUE_UNKNOWN;
+	if (v->against >= 0 && h->op[v->against].kind != HISTORY_CALL)
+		q->right = cause_value(q, h->op[v->against].value);
 	if (v->op >= 0) {
 		q->machine = h->op[v->op].epoch;
 		q->key = h->op[v->op].key;

@@ -24,7 +24,8 @@
 struct probe_point {
 	size_t event;
 	bool wrong; /* the contract breaks */
-	bool found; /* a reader finds the value that is wrong in the trace */
+	bool found; /* a reader finds the value that is wrong in the trace, ... */
+	bool right; /* ... or the one that is right */
 };
 
 struct probe {
@@ -100,8 +101,11 @@ static void look(void *arg, struct world *world, const struct choice_point *at)
 	verdicts_prepare(ex, machine);
 	const unsigned from = h->ops;
 	world_recover(&ex->worlds, machine, &p->plain.source, NULL, NULL, true);
-	p->point[p->n++] = (struct probe_point){p->q->instead.events, is_wrong(p->q, machine, from),
-						value_since(p->q, from) == p->q->wrong};
+	const int32_t value = value_since(p->q, from);
+	p->point[p->n++] = (struct probe_point){.event = p->q->instead.events,
+						.wrong = is_wrong(p->q, machine, from),
+						.found = value == p->q->wrong,
+						.right = value == p->q->right};
 	history_rewind(h, &before);
 	world_end(&ex->worlds, machine);
 	next->tracer = tracer;
@@ -139,8 +143,12 @@ static void find_window(struct probe *p, unsigned machine, bool crash)
 	unsigned k = 0, a, b;
 	while (k + 1 < p->n && p->point[k + 1].event <= at)
 		k++;
-	*w = (struct window){p->n > 0, p->n && p->point[k].wrong, EVENT_LOG_NONE, EVENT_LOG_NONE,
-			     EVENT_LOG_NONE};
+	*w = (struct window){.known = p->n > 0,
+			     .wrong = p->n && p->point[k].wrong,
+			     .crash = crash,
+			     .first = EVENT_LOG_NONE,
+			     .last = EVENT_LOG_NONE,
+			     .same = EVENT_LOG_NONE};
 	if (!w->wrong)
 		return;
 	for (a = k; a && p->point[a - 1].wrong;)
@@ -149,14 +157,20 @@ static void find_window(struct probe *p, unsigned machine, bool crash)
 		b++;
 	w->first = a ? step_before(p, a) : EVENT_LOG_NONE;
 	w->last = b < p->n ? step_before(p, b) : EVENT_LOG_NONE;
-	/* It is wrong since somebody has seen another value, which was taken back before. */
-	if (w->first >= 0 && !event_log_writes(&q->instead.event[w->first]) && p->point[a].found) {
-		while (a && p->point[a - 1].found)
-			a--;
-		int taken = a ? step_before(p, a) : EVENT_LOG_NONE;
-		if (taken >= 0 && event_log_writes(&q->instead.event[taken]))
-			w->first = taken;
-	}
+	/* By what somebody has seen or done it is wrong; was the value there, and taken back? */
+	unsigned from = a;
+	while (from && p->point[from].found && p->point[from - 1].found)
+		from--;
+	const bool taken = from && p->point[from].found && p->point[from - 1].right;
+	const int step = taken ? step_before(p, from) : EVENT_LOG_NONE;
+	if (step >= 0 && event_log_writes(&q->instead.event[step]))
+		w->first = step;
+	/* A value that was right before is wrong later because the next one never comes. */
+	w->never = !crash && !taken && q->right != VALUE_UNKNOWN;
+	for (unsigned i = 0; i <= k && w->never; i++)
+		w->never = !p->point[i].right;
+	if (w->never)
+		w->first = EVENT_LOG_NONE;
 	if (w->first >= 0 && (size_t)w->first < q->r->machine_from[machine + 1])
 		w->same = w->first;
 }

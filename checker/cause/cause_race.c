@@ -144,7 +144,7 @@ static bool explain_early_read(struct explanation *q, size_t from, size_t to)
 static bool explain_late(struct explanation *q, size_t from, size_t to)
 {
 	const struct event_log *r = q->r;
-	char where[80], by[220], reader[120], op[120];
+	char where[80], by[220], reader[120], op[120], frames[420];
 	int late = EVENT_LOG_NONE, ack = EVENT_LOG_NONE;
 	for (size_t i = r->machine_from[q->against_machine]; i < r->events; i++) {
 		const struct logged_event *e = &r->event[i];
@@ -163,7 +163,9 @@ static bool explain_late(struct explanation *q, size_t from, size_t to)
 	cause_op(q, q->against, q->against_machine, op, sizeof(op));
 	cause_say(q, ack, "%s is acknowledged at %.3f us", op, cause_us(r->event[ack].at));
 	cause_doer(q, r, e, by, sizeof(by));
-	cause_say(q, late, "%s is written by %s only at %.3f us", where, by, cause_us(e->at));
+	cause_frames(q, r, e, ", in ", frames, sizeof(frames));
+	cause_say(q, late, "%s is written by %s only at %.3f us%s", where, by, cause_us(e->at),
+		  frames);
 	cause_writing(q, r, e, by, sizeof(by));
 	cause_say(q, (int)from, "%s runs from %.3f us to %.3f us, in between", reader,
 		  cause_us(r->event[from].at), cause_us(r->event[to].at));
@@ -183,7 +185,7 @@ static bool explain_late(struct explanation *q, size_t from, size_t to)
 static bool explain_unfinished(struct explanation *q, size_t to)
 {
 	const struct event_log *r = q->r;
-	char list[300] = "", where[80], by[220], reader[120];
+	char list[300] = "", where[80], by[220], reader[120], frames[420];
 	struct op_label named[8];
 	unsigned n = 0;
 	for (size_t i = to; i-- > r->machine_from[q->machine] && n < 8;) {
@@ -206,11 +208,11 @@ static bool explain_unfinished(struct explanation *q, size_t to)
 		named[n] = e->op;
 		cause_place(q, e->off, e->len, where, sizeof(where));
 		cause_doer(q, r, e, by, sizeof(by));
+		cause_frames(q, r, e, "; in ", frames, sizeof(frames));
 		cause_say(q, (int)i,
 			  "unfinished: %s wrote %s at %.3f us, and that operation has not returned "
-			  "when "
-			  "it is read",
-			  by, where, cause_us(e->at));
+			  "when it is read%s",
+			  by, where, cause_us(e->at), frames);
 		size_t used = strlen(list);
 		cause_print(list + used, sizeof(list) - used, "%s%s at %s", n ? " and " : "", by,
 			    where);
@@ -230,7 +232,7 @@ static bool explain_unfinished(struct explanation *q, size_t to)
 static bool explain_overwritten(struct explanation *q, size_t to)
 {
 	const struct event_log *r = q->r;
-	char where[80], by[220], over[220];
+	char where[80], by[220], over[220], frames[420];
 	for (size_t i = to; i-- > r->machine_from[q->machine];) {
 		const struct logged_event *e = &r->event[i];
 		if (!event_log_writes(e) || op_label_equal(e->op, q->against) ||
@@ -254,8 +256,9 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 		cause_doer(q, r, &r->event[before], by, sizeof(by));
 		cause_say(q, before, "%s wrote %s at %.3f us", by, where,
 			  cause_us(r->event[before].at));
-		cause_say(q, (int)i, "overwritten: %s wrote over it at %.3f us", over,
-			  cause_us(e->at));
+		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
+		cause_say(q, (int)i, "overwritten: %s wrote over it at %.3f us%s", over,
+			  cause_us(e->at), frames);
 		cause_say(q, read, "it is read at %.3f us", cause_us(r->event[read].at));
 		cause_print(
 			q->c->sentence, sizeof(q->c->sentence),
@@ -332,7 +335,7 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 {
 	const struct event_log *r = q->r;
 	struct met met;
-	char where[80], by[220], reader[120];
+	char where[80], by[220], reader[120], frames[420];
 	find_met(q, from, to, NULL, &met);
 	if (q->contract == TM_RDA && met.saw >= 0)
 		find_met(q, from, to, &r->event[met.saw], &met);
@@ -346,16 +349,19 @@ static void explain_accesses(struct explanation *q, size_t from, size_t to)
 	if (saw >= 0) {
 		cause_place(q, r->event[saw].off, r->event[saw].len, where, sizeof(where));
 		cause_doer(q, r, &r->event[saw], by, sizeof(by));
-		cause_say(q, saw, "%s read, at %.3f us, %s as %s had left it at %.3f us", reader,
-			  cause_us(r->event[read_saw].at), where, by, cause_us(r->event[saw].at));
+		cause_frames(q, r, &r->event[saw], ", in ", frames, sizeof(frames));
+		cause_say(q, saw, "%s read, at %.3f us, %s as %s had left it at %.3f us%s", reader,
+			  cause_us(r->event[read_saw].at), where, by, cause_us(r->event[saw].at),
+			  frames);
 		used += cause_print(q->c->sentence + used, sizeof(q->c->sentence) - used,
 				    " read %s as %s left it", where, by);
 	}
 	if (missed >= 0 && used < sizeof(q->c->sentence)) {
 		cause_place(q, r->event[missed].off, r->event[missed].len, where, sizeof(where));
 		cause_doer(q, r, &r->event[missed], by, sizeof(by));
-		cause_say(q, missed, "missed: %s wrote %s only at %.3f us", by, where,
-			  cause_us(r->event[missed].at));
+		cause_frames(q, r, &r->event[missed], ", in ", frames, sizeof(frames));
+		cause_say(q, missed, "missed: %s wrote %s only at %.3f us%s", by, where,
+			  cause_us(r->event[missed].at), frames);
 		used += cause_print(q->c->sentence + used, sizeof(q->c->sentence) - used,
 				    "%s came too early for %s at %s", saw >= 0 ? ", and" : "", by,
 				    where);

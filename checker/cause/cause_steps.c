@@ -74,9 +74,8 @@ void cause_say_window(struct explanation *q, bool crash)
 		return;
 	if (!w->wrong) {
 		cause_say(q, EVENT_LOG_NONE,
-			  "PM is right: started anew when the operation returned, the store would "
-			  "not "
-			  "have answered so");
+			  "window: started anew when the operation returned, the store answers "
+			  "otherwise");
 		return;
 	}
 	if (w->first >= 0)
@@ -85,6 +84,12 @@ void cause_say_window(struct explanation *q, bool crash)
 		step_words(q, &q->instead, w->last, last, sizeof(last));
 	const char *when = crash ? "wherever the power fails"
 				 : "whenever the store is started anew";
+	if (w->never) {
+		cause_say(q, EVENT_LOG_NONE,
+			  "window: there is no step of the run until then after which the store, "
+			  "started anew, answers with the value that was expected");
+		return;
+	}
 	if (w->first < 0 && w->last < 0) {
 		cause_say(q, EVENT_LOG_NONE, "window: it is wrong %s: no step of this run makes it",
 			  when);
@@ -139,7 +144,8 @@ static int find_last(const struct explanation *q, struct op_label op, unsigned m
 	for (size_t i = end; i-- > r->machine_from[machine];) {
 		const struct logged_event *e = &r->event[i];
 		if (!(kinds >> e->kind & 1) || !event_log_is_of(e, op, machine) ||
-		    is_of_client(r, cause_posted(r, e)) != client || !function_of(q, e))
+		    is_of_client(r, cause_posted(r, e)) != client ||
+		    !callers_of_store(q->where, function_of(q, e)))
 			continue;
 		if (!function || strcmp(where_function(q->where, function_of(q, e)), function) != 0)
 			return (int)i;
@@ -232,19 +238,46 @@ static void say_acknowledged(struct explanation *q)
 		  event_log_actor(q->r, &q->r->event[post]), frames);
 }
 
+/* Of a race the sentence says how accesses met; and here, which step to look at. */
+static void add_to_sentence(struct explanation *q, bool by_write)
+{
+	char *sentence = q->c->sentence, words[STEP_TEXT];
+	const size_t used = strlen(sentence), room = sizeof(q->c->sentence) - used;
+	if (q->c->kind != CAUSE_RACE || !q->window.known)
+		return;
+	if (by_write) {
+		step_words(q, &q->instead, q->window.first, words, sizeof(words));
+		cause_print(sentence + used, room, " It is wrong since %s.", words);
+		return;
+	}
+	const unsigned kinds = LOOKS | 1u << TRACED_CHECK;
+	int last = find_last(q, q->op, q->machine, false, kinds, EVENT_LOG_NONE, NULL);
+	if (last < 0)
+		last = find_last(q, q->op, q->machine, true, kinds, EVENT_LOG_NONE, NULL);
+	if (last < 0 || q->window.wrong || q->window.crash)
+		return;
+	cause_frames(q, q->r, &q->r->event[last], "", words, sizeof(words));
+	cause_print(sentence + used, room,
+		    " Started anew then, the store answers otherwise; this answer was made in %s.",
+		    words);
+}
+
 void cause_say_answer(struct explanation *q)
 {
 	if (!q->op.kind)
 		return;
-	bool any = say_answer(q, q->op, false);
-	any |= say_answer(q, q->op, true);
-	if (!any) {
+	const struct window *w = &q->window;
+	const bool by_step = w->wrong && w->first >= 0;
+	const bool by_write = by_step && event_log_writes(&q->instead.event[w->first]);
+	add_to_sentence(q, by_write);
+	/* Where a write has made it wrong, who reads it is not at fault. */
+	if (!by_write && !say_answer(q, q->op, false) + !say_answer(q, q->op, true) == 2) {
 		say_answer(q, q->within, false);
 		say_answer(q, q->within, true);
 	}
-	if (!q->window.known || q->window.wrong)
+	if (!w->known || w->wrong)
 		say_found(q);
-	if (q->against.client && q->against.kind != OP_GET)
+	if (!by_write && q->against.client && q->against.kind != OP_GET)
 		say_acknowledged(q);
 }
 
@@ -293,12 +326,12 @@ void cause_say_recovery(struct explanation *q)
 			continue;
 		if (e->kind == TRACED_CHECK)
 			check = (int)i;
-		else if (event_log_reads(e))
+		else if (event_log_reads(e) && (!q->op.kind || cause_read_in_the_end(q, e)))
 			look = (int)i;
 		else if (event_log_writes(e) && (!q->op.kind || cause_read_in_the_end(q, e)))
 			write = (int)i;
 	}
-	int last = write >= 0 ? write : look;
+	const int last = write >= 0 ? write : look;
 	/* cause_cut.c has told what it wrote. */
 	if (last >= 0 && (write < 0 || q->c->kind != CAUSE_CUT)) {
 		const struct logged_event *e = &r->event[last];
@@ -321,7 +354,7 @@ void cause_say_looked_at(struct explanation *q)
 	const struct event_log *r = q->r;
 	size_t end = 0;
 	char frames[FRAMES_TEXT], place[80];
-	const struct logged_event *last = NULL;
+	uint64_t from = UINT64_MAX;
 	unsigned told = 0;
 	if (q->contract != TM_FSCK)
 		return;
@@ -330,11 +363,10 @@ void cause_say_looked_at(struct explanation *q)
 		end++;
 	for (size_t i = end; i-- > 0 && told < 2;) {
 		const struct logged_event *e = &r->event[i];
-		if (!e->fsck || !event_log_reads(e) ||
-		    (last && event_log_overlaps(e, last->off, last->len)))
+		if (!e->fsck || !event_log_reads(e) || e->off / LINE == from)
 			continue;
 		say_whose(q, i);
-		last = e;
+		from = e->off / LINE;
 		told++;
 		size_t k = i;
 		while (k-- > 0 && !(recovers(q, &r->event[k]) && event_log_reads(&r->event[k]) &&

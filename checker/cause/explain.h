@@ -10,6 +10,8 @@
 /* The stretch around the failure, or around the return of the verdict's operation. */
 struct window {
 	bool known, wrong; /* is it wrong there? */
+	bool crash;	   /* around a failure */
+	bool never;	   /* until then the value that is right is never found */
 	/* Events of q->instead: what it begins with, and what it ends with; EVENT_LOG_NONE: the
 	 * beginning of the run, its end. `same`: the first in q->r. */
 	int first, last, same;
@@ -37,8 +39,8 @@ struct explanation {
 	char seen[220], seen_against[220];
 	struct event_log instead; /* the same run without the last power failure, or the death */
 	struct window window;
-	unsigned key; /* that the verdict is about; and what was read, as cause_value() */
-	int32_t wrong;
+	unsigned key;	      /* that the verdict is about; and what was read, as cause_value() */
+	int32_t wrong, right; /* VALUE_UNKNOWN: what should have been is not known */
 	/* The value that was expected (foreign: an older one of the key), NULL: none; and where the
 	 * pool held it, unread, after the last power failure, -1: nowhere. */
 	const struct setup_value *expected;

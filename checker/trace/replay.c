@@ -99,14 +99,15 @@ void replay_sources(struct explorer *ex, const struct replay_part part[WORLDS],
 		world_observer *probe = probed ? audience->probe : NULL;
 		void *arg = probed ? audience->probe_arg : NULL;
 		start_audience(ex, audience, m);
-		ex->worlds.world[m].anywhere = probed;
+		const bool anywhere = ex->worlds.world[m].anywhere;
+		ex->worlds.world[m].anywhere = anywhere || probed;
 		if (m == 0 && ex->worlds.unfilled)
 			worlds_fail_again(&ex->worlds);
 		else if (m == 0)
 			world_run(&ex->worlds, part[0].source, probe, arg);
 		else
 			world_recover(&ex->worlds, m, part[m].source, probe, arg, !part[m].cut);
-		ex->worlds.world[m].anywhere = false;
+		ex->worlds.world[m].anywhere = anywhere;
 		out->hash ^= sim_hash(ex->worlds.world[m].sim) * (2 * m + 1);
 		if (ex->worlds.world[m].result.end != SIM_POWER || m + 1 == WORLDS)
 			break;
