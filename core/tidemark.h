@@ -56,12 +56,12 @@ struct tm_append_methods;
 	  TM_IN_RUN | TM_AFTER_CRASH | TM_IF_LIN | TM_NAMES_MISSED | TM_MODELLED | TM_SEVERAL,   \
 	  "as DUR, when a server is lost for good")                                              \
 	X(FENCE, TM_IN_RUN | TM_AFTER_CRASH | TM_KEYED | TM_SEVERAL,                             \
-	  "what a server does after it was left out of the configuration is never read")         \
+	  "what a server does after it was left out is never read")                              \
 	X(LIVE, TM_BY_RUNNING,                                                                   \
 	  "every operation ends, also when the newest version's writer is dead")                 \
 	X(FSCK, TM_BY_RUNNING, "the store's own structural check passes after recovery")         \
 	X(AGREE, TM_BY_RUNNING | TM_KEYED | TM_SEVERAL,                                          \
-	  "members that have a copy of a key have the same, once nothing is under way")          \
+	  "members with a copy of a key have the same, once nothing is under way")               \
 	X(OWN, TM_IN_RUN | TM_AFTER_CRASH, "what the store's own judge asks of a history")
 
 enum tm_judged {

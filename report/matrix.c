@@ -16,6 +16,9 @@
 
 #define LABEL_MAX 24 /* columns; of a longer name the marks stand on the next line */
 #define ALIKE_MIN 3  /* so many rows can be one */
+#define COLUMNS	  80
+#define STATES	  9 /* columns */
+#define NARROW	  3 /* columns of a contract, if not all names have room on one line */
 
 /* --- marks --- */
 
@@ -138,22 +141,40 @@ static unsigned row_name(const struct campaign *c, unsigned config, char name[RE
 	return (unsigned)strlen(name);
 }
 
-static void print_head(const struct report_matrix *m)
+/* Of two lines the second one has the last name but one. */
+static void print_names(const struct report_matrix *m, unsigned line)
 {
+	const unsigned n = (unsigned)__builtin_popcount(m->contracts);
+	unsigned at = 0;
 	printf("%s  %*s", paint(BOLD), (int)m->width, "");
-	for (unsigned k = 0; k < TM_CONTRACTS; k++)
-		if (m->contracts & TM_BIT(k))
-			printf(" %s", contract_name(k));
-	printf(" %8s%s\n", "states", paint(PLAIN));
+	for (unsigned k = 0, i = 0; k < TM_CONTRACTS; k++) {
+		if (!(m->contracts & TM_BIT(k)))
+			continue;
+		const unsigned before = m->narrow ? NARROW * i - at : 1;
+		i++;
+		if (!m->narrow || (n - i) % 2 == line)
+			at += (unsigned)printf("%*s%s", (int)before, "", contract_name(k));
+	}
+	if (line == m->narrow)
+		printf("%*s %8s", m->narrow ? (int)(NARROW * n - at) : 0, "", "states");
+	printf("%s\n", paint(PLAIN));
 }
 
-/* A mark stands below the middle of its contract's name. */
+static void print_head(const struct report_matrix *m)
+{
+	for (unsigned line = 0; line <= m->narrow; line++)
+		print_names(m, line);
+}
+
+/* A mark stands below the middle of its contract's name, or its third letter, below which there is
+ * no other name. */
 static void print_marks(const struct report_matrix *m, unsigned config)
 {
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		if (!(m->contracts & TM_BIT(k)))
 			continue;
-		int letters = (int)strlen(contract_name(k)), before = (letters - 1) / 2;
+		int letters = m->narrow ? NARROW - 1 : (int)strlen(contract_name(k)),
+		    before = (letters - !m->narrow) / 2;
 		char is = report_mark(m->report, config, k);
 		printf(" %*s%s%c%s%*s", before, "", paint(mark_colour(is)), is, paint(PLAIN),
 		       letters - before - 1, "");
@@ -228,18 +249,33 @@ static bool next_row(struct report_matrix *m)
 	return true;
 }
 
-void report_matrix_begin(struct report_matrix *m, struct report *r)
+/* That of the longest label that has room. */
+static unsigned label_width(const struct campaign *c, unsigned max)
 {
-	const struct campaign *c = r->campaign;
-	*m = (struct report_matrix){
-		.report = r, .split = UINT32_MAX, .contracts = report_judged(c)};
+	unsigned width = 0;
 	for (unsigned i = 0; i < c->configs; i++) {
 		char name[REPORT_NAME];
 		unsigned end = group_end(c, i), len = row_name(c, i, name);
 		if (end - i >= ALIKE_MIN)
 			len += (unsigned)strlen(" (all hardware)");
-		m->width = len > m->width && len <= LABEL_MAX ? len : m->width;
+		width = len > width && len <= max ? len : width;
 	}
+	return width;
+}
+
+void report_matrix_begin(struct report_matrix *m, struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	*m = (struct report_matrix){
+		.report = r, .split = UINT32_MAX, .contracts = report_judged(c)};
+	unsigned marks = 0, room;
+	for (unsigned k = 0; k < TM_CONTRACTS; k++)
+		marks += m->contracts & TM_BIT(k) ? 1 + (unsigned)strlen(contract_name(k)) : 0;
+	m->width = label_width(c, LABEL_MAX);
+	m->narrow = 2 + m->width + marks + STATES > COLUMNS;
+	room = COLUMNS - 2 - STATES - NARROW * (unsigned)__builtin_popcount(m->contracts);
+	if (m->narrow && m->width > room)
+		m->width = label_width(c, room);
 }
 
 void report_matrix_rows(struct report_matrix *m)

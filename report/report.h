@@ -50,6 +50,7 @@ struct report_matrix {
 	unsigned split; /* == next: an earlier one of its store has a row of its own */
 	unsigned rows, width;
 	unsigned contracts; /* TM_BIT()s: those of which something can be said */
+	bool narrow;	    /* their names are on two lines, by turns */
 	bool ended;	    /* no more is going to be done */
 };
 

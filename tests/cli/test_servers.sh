@@ -43,6 +43,12 @@ says 'RDA    promised  broken' 'DURN   promised  holds'
 run 1 tidemark replay traces/mojim-literal-RDA.trace
 run 0 tidemark crashtest mojim --variant literal --knob domain=wsp --workload w --runs 100 --states 400 --no-traces
 
+# All contracts have room on 80 columns, and each name its mark below it.
+run 0 tidemark crashtest mojim octopus_tx rfp --workload w --runs 1 --states 1 --no-traces
+[ "$(sed '/docs.contracts.md/q' out | awk 'length > 80')" = '' ] || fail 'a row of more than 80 columns'
+grep -qE '^ {12}RDA   DUR   MONO  NORES ATOM  DURN  LIVE  AGREE$' out && grep -qE '^ {15}LIN   BUF   KEEP  OK    SSER  FENCE FSCK +states$' out &&
+	grep -qE '^  rfp         [.x?]  [.x?]  [.x?]  [.x?]  [.x?]  [.x?]  [.x?]  [.x?] {14}[.x?]  [.x?] ' out || fail 'another head or row'
+
 # A client that asks who is the primary, is slow, and connects when it is another server: nobody is to blame.
 cat >moved.trace <<'END'
 tidemark-trace 1
