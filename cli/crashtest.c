@@ -268,6 +268,7 @@ static int apply_budget(struct arguments *a)
 		a->options.runs = a->budget->runs;
 	if (!a->states_given)
 		a->options.states = a->budget->states;
+	a->options.twice = a->budget == budget_whole && a->options.events == 1;
 	return 0;
 }
 

@@ -3,12 +3,15 @@
  * A campaign of many configurations, on about one screen: below the matrix (report/matrix.c) what
  * needs attention, each with its sentence and the command that shows it, and how to see more.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include "checker/hunt/plan.h"
 #include "checker/judge/names.h"
 #include "report/report.h"
 #include "report/text.h"
 
-#define UNSEEN_NAMED 8 /* of cells that were expected to break; of more their number is told */
+#define UNSEEN_NAMED 8	   /* of cells that were expected to break; of more their number is told */
+#define NARROW_OF    10000 /* a break in fewer than one in so many states is narrow */
 
 /* --- what needs attention --- */
 
@@ -164,6 +167,50 @@ static json_t *unseen_json(const struct report *r)
 	return json_pack("{s:o, s:i}", "of", of, "left", left);
 }
 
+/* How a cell was found, or not, that another seed could have judged otherwise. False: it is not
+ * so. */
+static bool is_narrow(const struct report *r, unsigned config, unsigned k, char *text, size_t n)
+{
+	const struct campaign *c = r->campaign;
+	const struct campaign_cell *cell = &c->cell[config][k];
+	unsigned parts;
+	const uint64_t of = explore_judged(&c->total[config], c->config[config].store->servers, k,
+					   &parts);
+	const bool surprise = r->cell[config][k].surprise;
+	if (surprise && cell->broken && cell->broken_states * NARROW_OF < of)
+		snprintf(text, n, "in %" PRIu64 " of %" PRIu64, cell->broken_states, of);
+	else if (!surprise && cell->nearly_limit && c->options.shares)
+		snprintf(text, n, "%" PRIu64 " runs for one cause, told from %" PRIu64,
+			 cell->nearly_runs, cell->nearly_limit);
+	else
+		return false;
+	return true;
+}
+
+/* Those, and the first one's store; NULL: there is none. */
+static json_t *narrow_json(const struct report *r)
+{
+	const struct campaign *c = r->campaign;
+	const char *store = NULL;
+	json_t *of = json_array();
+	char name[REPORT_NAME], how[100];
+	for (unsigned i = 0; i < c->configs * TM_CONTRACTS; i++) {
+		const unsigned config = i / TM_CONTRACTS, k = i % TM_CONTRACTS;
+		if (!is_narrow(r, config, k, how, sizeof(how)) ||
+		    json_array_size(of) == UNSEEN_NAMED)
+			continue;
+		store = store ? store : c->config[config].store->name;
+		config_name(&c->config[config], name, sizeof(name));
+		json_array_append_new(of, json_sprintf("%s %s (%s)", name, contract_name(k), how));
+	}
+	if (!store) {
+		json_decref(of);
+		return NULL;
+	}
+	return json_pack("{s:o, s:s, s:I}", "of", of, "store", store, "seed",
+			 (json_int_t)c->options.seed + 1);
+}
+
 void report_summary(const struct report *r, const json_t *tree)
 {
 	const struct campaign *c = r->campaign;
@@ -171,13 +218,14 @@ void report_summary(const struct report *r, const json_t *tree)
 	for (unsigned i = 0; i < c->configs; i++)
 		unsure += c->total[i].unsure;
 	json_t *all = json_pack(
-		"{s:o*, s:o, s:i, s:i, s:b, s:i, s:i, s:i, s:O, s:I, s:b, s:o*, s:o*}", "shapes",
-		shapes_json(r), "attention", attention_json(r, tree), "told", (int)count_told(r),
-		"surprises", (int)r->surprises, "folded", count_told(r) < r->surprises, "undone",
-		(int)r->undone, "open", (int)r->open, "configs", (int)c->configs, "bounds",
-		json_object_get(tree, "bounds"), "unsure", (json_int_t)unsure, "traces_asked",
-		r->out != NULL, "example", r->surprises ? NULL : example_json(r), "unseen",
-		unseen_json(r));
+		"{s:o*, s:o, s:i, s:i, s:b, s:i, s:i, s:i, s:O, s:I, s:b, s:o*, s:o*, s:o*}",
+		"shapes", shapes_json(r), "attention", attention_json(r, tree), "told",
+		(int)count_told(r), "surprises", (int)r->surprises, "folded",
+		count_told(r) < r->surprises, "undone", (int)r->undone, "open", (int)r->open,
+		"configs", (int)c->configs, "bounds", json_object_get(tree, "bounds"), "unsure",
+		(json_int_t)unsure, "traces_asked", r->out != NULL, "example",
+		r->surprises ? NULL : example_json(r), "unseen", unseen_json(r), "narrow",
+		narrow_json(r));
 	text_print(all, "crashtest_summary");
 	json_decref(all);
 	report_end(r);

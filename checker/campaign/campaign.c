@@ -20,6 +20,8 @@
 #include "faultinject/trace_source.h"
 
 #define FIRST_STATES 4		/* one in so many states is not kept for later runs */
+#define NEAR_PARTS   5		/* nearer to a limit than one in so many is near */
+#define TWICE_PART   4		/* options.twice: one in so many runs and states more */
 #define ALL_IMAGES   (1u << 20) /* of a point: more are not tried, and the search says so */
 
 const struct campaign_options campaign_default = {
@@ -175,6 +177,24 @@ static void share_states(struct explorer *ex, uint64_t run, uint64_t runs)
 	ex->few_images = ex->run_states < ex->counts.states + 2ull * ex->limits.images_per_point;
 }
 
+/* Runs of a unit, but for those with two events. */
+static uint64_t unit_runs(const struct campaign *c, unsigned unit)
+{
+	const unsigned share = one_in(c, unit);
+	return (c->options.runs + share - 1) / share;
+}
+
+/* Those with two events come last, so that the others are what they are without them. */
+static void set_events(const struct campaign *c, unsigned unit, uint64_t run, struct schedule *s)
+{
+	const bool two = c->options.twice && run >= unit_runs(c, unit);
+	const unsigned events = two ? 2 : c->options.events;
+	if (!stops_servers_fail(&s->stops) || s->events == events)
+		return;
+	s->events = events;
+	s->again_of = 0; /* it was recorded otherwise */
+}
+
 static int open_schedule(const struct campaign *c, struct explorer *ex, struct schedule *schedule)
 {
 	int error = schedule_open(schedule, &ex->worlds, c->options.seed, c->options.deviations);
@@ -206,16 +226,24 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 		       struct campaign_unit *result)
 {
 	struct schedule schedule;
-	unsigned share = one_in(c, unit);
-	uint64_t run, runs = (c->options.runs + share - 1) / share;
-	const uint64_t first = first_run(c, unit, runs);
+	struct frequency once = {0};
+	const uint64_t runs = unit_runs(c, unit), first = first_run(c, unit, runs);
 	int error = open_schedule(c, ex, &schedule);
+	const bool twice = c->options.twice && !error && stops_servers_fail(&schedule.stops);
+	const uint64_t all = runs + (twice ? runs / TWICE_PART : 0);
+	uint64_t run;
 	for (run = c->options.first;
-	     !error && run < runs && !(ex->stop_at && ex->stopped) && !ex->unstarted; run++) {
+	     !error && run < all && !(ex->stop_at && ex->stopped) && !ex->unstarted; run++) {
 		if (c->options.hunt && !explore_more(ex))
 			break;
+		if (run == runs) {
+			once = ex->frequency;
+			ex->limits.states = ex->counts.states + ex->limits.states / TWICE_PART;
+			ex->limits.no_crash = c->options.limits.no_crash;
+		}
 		if (!c->options.hunt)
-			share_states(ex, run, runs);
+			share_states(ex, run < runs ? run : runs - 1, runs);
+		set_events(c, unit, run, &schedule);
 		ex->first = run || c->options.first ? first : 0;
 		const uint64_t number = ex->first + run - c->options.first;
 		error = one_run(ex, &schedule, number);
@@ -223,7 +251,11 @@ static int random_runs(const struct campaign *c, unsigned unit, struct explorer 
 		    !same_again(ex, &schedule, number))
 			result->diverged++;
 	}
-	result->complete = run == runs && explore_more(ex);
+	result->complete = run == all && explore_more(ex);
+	if (run > runs) { /* recorded are numbers of the runs before these */
+		once.accepted = ex->frequency.accepted;
+		ex->frequency = once;
+	}
 	schedule_close(&schedule);
 	return error;
 }
@@ -422,6 +454,16 @@ static void work(void *arg, unsigned unit, void *result)
 	u->workload = unit % c->workloads;
 }
 
+/* What is `runs` to a limit? Of what is near, the nearest is kept. */
+static void look_near(struct campaign_cell *cell, uint64_t runs, uint64_t limit)
+{
+	if (runs * NEAR_PARTS >= limit * (NEAR_PARTS - 1) &&
+	    runs * cell->nearly_limit >= cell->nearly_runs * limit) {
+		cell->nearly_runs = runs;
+		cell->nearly_limit = limit;
+	}
+}
+
 /* The least of the first unit that has one: fewest parts. */
 static void merge_strange(struct campaign_cell *cell, unsigned unit, const struct strange *s,
 			  unsigned enough)
@@ -432,6 +474,8 @@ static void merge_strange(struct campaign_cell *cell, unsigned unit, const struc
 	cell->strange_states += s->states;
 	cell->strange_runs += s->runs;
 	cell->strange = cell->strange_runs >= enough;
+	if (!cell->strange)
+		look_near(cell, cell->strange_runs, enough);
 	if (!s->n || !first)
 		return;
 	for (unsigned i = 1; i < s->n; i++)
@@ -469,8 +513,10 @@ static void compare_shares(struct campaign *c, unsigned config)
 		    !known_share(cfg->store, cfg->variant, cfg->name, first + i, &recorded))
 			continue;
 		recorded = (uint32_t)budget_expected(recorded, c->options.runs);
-		if (runs <= known_limit(recorded))
+		if (runs <= known_limit(recorded)) {
+			look_near(cell, runs, known_limit(recorded));
 			continue;
+		}
 		if (cell->often &&
 		    runs * known_limit(cell->recorded) <= cell->often_runs * known_limit(recorded))
 			continue;
@@ -613,12 +659,14 @@ void campaign_free(struct campaign *c)
 }
 
 /* This one of the unit's random runs. */
-static int drawn_run(const struct campaign *c, uint64_t run, struct explorer *ex)
+static int drawn_run(const struct campaign *c, unsigned unit, uint64_t run, struct explorer *ex)
 {
 	struct schedule schedule;
 	int error = open_schedule(c, ex, &schedule);
-	if (!error)
+	if (!error) {
+		set_events(c, unit, run, &schedule);
 		error = one_run(ex, &schedule, run);
+	}
 	schedule_close(&schedule);
 	return error;
 }
@@ -669,7 +717,7 @@ static int look_again(const struct campaign *c, const struct campaign_break *whi
 	}
 	ex->few_images = how == AGAIN_FEW_IMAGES;
 	return c->options.exhaustive ? searched_run(c, which->unit, which->contract, ex)
-				     : drawn_run(c, which->mode.run, ex);
+				     : drawn_run(c, which->unit, which->mode.run, ex);
 }
 
 static int run_again(const struct campaign *c, const struct campaign_break *which, enum again how,

@@ -52,6 +52,7 @@ struct campaign_options {
 	unsigned only;	  /* enum happening: nothing else happens in random runs, but for the
 			   * power of all, which is limits.no_crash; 0: anything */
 	unsigned events;  /* that befall one of several servers in a random run, at most */
+	bool twice;	  /* of several servers: after all runs some more, with two of them */
 	bool unfilled;	  /* it is not tried first whether stores have the room that they need */
 	bool hunt;	  /* of random runs, for one break: they end with the states, nothing is
 			   * tried first, and causes are those of the configuration's setup */
@@ -93,6 +94,9 @@ struct campaign_cell {
 	uint32_t recorded;   /* how many were recorded, of so many runs, */
 	unsigned often_unit; /* the unit in which most do so, */
 	uint64_t often_run;  /* and its first run */
+	/* Not so many, but so many runs show a known or an unknown cause that few more need
+	 * attention; 0: there is no such cause. */
+	uint64_t nearly_runs, nearly_limit;
 };
 
 enum break_sort {

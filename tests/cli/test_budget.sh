@@ -19,6 +19,10 @@ same whole.json usual.json >/dev/null && fail 'whole is no more than usual'
 run 0 $one --budget quick --runs 7 --states 60
 says '7 of the usual 600 runs of a workload, 60 of the usual 6000 crash states'
 
+# Of several servers, two fail in some more runs.
+run 0 tidemark crashtest mojim --workload w --budget whole --no-traces --quiet --json twice.json
+grep -q '"runs": 2500' twice.json || fail 'there are no runs with two events'
+
 few='tidemark crashtest erda --budget quick --no-traces --quiet --workload w --workload w-r --workload w-w'
 run 0 $few --jobs 1 --json one.json
 run 0 $few --jobs 3 --json three.json

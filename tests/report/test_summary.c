@@ -258,6 +258,40 @@ TEST(could_not_tell)
 	ck_assert_int_eq(mark("efactory", TM_KEEP), '.');
 }
 
+/* What is expected to break and need not have, with a smaller budget, is named. */
+TEST(unseen)
+{
+	m.c.cell[config("efactory", "default")][TM_LIN].broken = false;
+	m.r.whole = false;
+	m.r.budgeted = true;
+	print();
+	find("\nexpected to break, and not seen to with so small a budget: efactory LIN\n");
+	ck_assert_int_eq(mark("efactory", TM_LIN), '?');
+	ck_assert_int_eq(m.r.conclusion.status, EXIT_HELD);
+}
+
+/* And what another seed may judge otherwise. */
+TEST(narrow)
+{
+	struct campaign_cell *near = &m.c.cell[config("erda", "ddio=off")][TM_DUR],
+			     *rare = &m.c.cell[config("efactory", "default")][TM_KEEP];
+	near->nearly_runs = 47;
+	near->nearly_limit = 53;
+	rare->broken = true;
+	rare->broken_states = 1;
+	m.c.total[config("efactory", "default")].states = 231205;
+	m.c.options.shares = true;
+	m.c.options.seed = 4;
+	print();
+	find("\nnarrow, another seed may tell otherwise: efactory KEEP (in 1 of ");
+	find("erda (ddio=off) DUR (47");
+	find(" crashtest efactory --budget whole --seed 5\n");
+	rare->broken_states = 100;
+	near->nearly_limit = 0;
+	print();
+	ck_assert_ptr_null(strstr(m.text, "narrow"));
+}
+
 /* What was left off: what is not finished is not known unless it broke; nothing else is. */
 TEST(left_off)
 {
