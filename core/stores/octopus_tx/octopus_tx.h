@@ -43,8 +43,8 @@
  * it, by RESUME, to give back what the dead process had locked there, and whether it has a
  * transaction of its own under way with items from here. Until it has not, nothing here is
  * locked or read by anyone, and the other one begins no transaction that needs items from here. As
- *an entry has ended, durably, before the first of its locks goes, no entry is dispatched over what
- *came after it.
+ * an entry has ended, durably, before the first of its locks goes, no entry is dispatched over what
+ * came after it.
  *
  *	pool.c		items, entries, the structural check
  *	coordinator.c	a transaction; what becomes of those of a former life
