@@ -184,6 +184,7 @@ static const struct {
 	const char *workload[4];
 } hidden[] = {
 	{"efactory", "entry_lazy", TM_DUR, {"w", "w-r", "d-rr", NULL}},
+	{"drtm", "local_leased", TM_SSER, {"T-T-skew", NULL}}, /* no power failure */
 };
 #define HIDDEN (int)(sizeof(hidden) / sizeof(hidden[0]))
 
