@@ -317,6 +317,14 @@ static void explain_crash(struct explanation *q, struct loss *loss, const char *
 		cause_explain_cut(q);
 }
 
+/* If it does not break where the power failed: which step of the life after that is it? */
+static int probe_life(struct explanation *q)
+{
+	if (q->window.wrong || q->contract == TM_LIVE || !cause_is_of_life(q))
+		return 0;
+	return cause_probe(q, &q->t->deviations, q->r->machines - 1, false);
+}
+
 static int explain(struct explanation *q, const char *why)
 {
 	struct loss *loss = calloc(LOSSES, sizeof(*loss));
@@ -342,8 +350,10 @@ static int explain(struct explanation *q, const char *why)
 		error = try_first_failure(q);
 	if (!error && crash)
 		error = try_nic_kept(q);
+	if (!error && crash)
+		error = probe_life(q);
 	if (!error) {
-		cause_say_window(q, crash);
+		cause_say_window(q);
 		cause_explain_window(q);
 		/* Of what was lost the flush is to blame, not what was made of the rest. */
 		if (q->c->kind != CAUSE_LOST || q->foreign) {

@@ -149,8 +149,7 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 				  ", and %s, which %s writes next, was not written yet", where, by);
 }
 
-/* Does it matter what the store did after the last failure? */
-static bool is_of_life(const struct explanation *q)
+bool cause_is_of_life(const struct explanation *q)
 {
 	bool life = false;
 	for (unsigned i = 0; i < q->t->deviations.n; i++) {
@@ -176,7 +175,7 @@ void cause_explain_cut(struct explanation *q)
 	/* Did what is contradicted come after the failure? Then the failure is not between them. */
 	bool later = q->against.kind && q->against_machine > machine;
 	/* What comes after the power failure explains it, or nothing. */
-	if (!q->window.wrong || (next < 0 && (done < 0 || is_of_life(q))) ||
+	if (!q->window.wrong || (next < 0 && (done < 0 || cause_is_of_life(q))) ||
 	    (later && q->against.kind != OP_GET)) {
 		cause_explain_race(q);
 		return;

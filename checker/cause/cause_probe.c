@@ -18,7 +18,8 @@
 #include "checker/judge/names.h"
 #include "faultinject/trace_source.h"
 
-#define PROBES 4000 /* a run that is longer is not looked at to its end */
+#define PROBES_LIVE 400	 /* likewise, where a machine may not end */
+#define PROBES	    4000 /* a run that is longer is not looked at to its end */
 
 /* The power has failed when so many events had happened. */
 struct probe_point {
@@ -92,7 +93,7 @@ static void look(void *arg, struct world *world, const struct choice_point *at)
 	const unsigned machine = world->machine + 1;
 	struct world *next = &ex->worlds.world[machine];
 	(void)at;
-	if (p->n == PROBES || !is_new(p))
+	if (p->n == (p->q->contract == TM_LIVE ? PROBES_LIVE : PROBES) || !is_new(p))
 		return;
 	struct history_mark before = history_mark(h);
 	sim_tracer *tracer = next->tracer;
@@ -179,6 +180,7 @@ int cause_probe(struct explanation *q, const struct deviations *list, unsigned m
 {
 	static const struct deviations none;
 	struct probe p = {.q = q};
+	event_log_free(&q->instead);
 	struct replay_audience audience = event_log_audience(&q->instead, list);
 	struct replay_outcome *out = malloc(sizeof(*out));
 	p.point = calloc(PROBES, sizeof(*p.point));

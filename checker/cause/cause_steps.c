@@ -66,11 +66,11 @@ static void step_words(const struct explanation *q, const struct event_log *r, i
 			    e->op.kind ? " for " : "", e->op.kind ? op : "", place, frames);
 }
 
-void cause_say_window(struct explanation *q, bool crash)
+void cause_say_window(struct explanation *q)
 {
 	const struct window *w = &q->window;
 	char first[STEP_TEXT] = "", last[STEP_TEXT] = "";
-	if (!w->known || (crash && !w->wrong))
+	if (!w->known || (w->crash && !w->wrong))
 		return;
 	if (!w->wrong) {
 		cause_say(q, EVENT_LOG_NONE,
@@ -82,8 +82,8 @@ void cause_say_window(struct explanation *q, bool crash)
 		step_words(q, &q->instead, w->first, first, sizeof(first));
 	if (w->last >= 0)
 		step_words(q, &q->instead, w->last, last, sizeof(last));
-	const char *when = crash ? "wherever the power fails"
-				 : "whenever the store is started anew";
+	const char *when = w->crash ? "wherever the power fails"
+				    : "whenever the store is started anew";
 	if (w->never) {
 		cause_say(q, EVENT_LOG_NONE,
 			  "window: there is no step of the run until then after which the store, "
@@ -106,7 +106,7 @@ void cause_explain_window(struct explanation *q)
 {
 	char first[STEP_TEXT];
 	if (q->c->kind != CAUSE_NONE || !q->window.wrong || q->window.first < 0 ||
-	    CONTRACTS_BY_RUNNING & TM_BIT(q->contract))
+	    (CONTRACTS_BY_RUNNING & TM_BIT(q->contract) && q->contract != TM_FSCK))
 		return;
 	step_words(q, &q->instead, q->window.first, first, sizeof(first));
 	q->c->kind = CAUSE_STEP;

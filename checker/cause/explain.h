@@ -112,7 +112,7 @@ void cause_frames(const struct explanation *q, const struct event_log *r,
 		  const struct logged_event *e, const char *before, char *buf, size_t n);
 /* The posting of the request that the event is of; else the event itself. */
 const struct logged_event *cause_posted(const struct event_log *r, const struct logged_event *e);
-void cause_say_window(struct explanation *q, bool crash);
+void cause_say_window(struct explanation *q);
 /* If no cause has been named: the first step of the window. */
 void cause_explain_window(struct explanation *q);
 /* The last looks of the verdict's operation, whose bytes it read, and how the one that it
@@ -161,6 +161,8 @@ int cause_find_value(struct explanation *q);
 bool cause_explain_ignored(struct explanation *q);
 /* Likewise: the client met no failure that must make its operation fail. `seen`: what broke. */
 bool cause_explain_failed(struct explanation *q, const char *seen);
+/* Does it matter what the store did after the last failure? */
+bool cause_is_of_life(const struct explanation *q);
 void cause_explain_cut(struct explanation *q);
 void cause_explain_race(struct explanation *q);
 void cause_explain_stuck(struct explanation *q, const char *why);
