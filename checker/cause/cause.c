@@ -353,10 +353,13 @@ static int explain(struct explanation *q, const char *why)
 	if (!error && crash)
 		error = probe_life(q);
 	if (!error) {
-		cause_say_window(q);
+		/* Where something failed, that is to blame, and not what was in PM. */
+		const bool failed = q->c->kind == CAUSE_IGNORED;
+		if (!failed)
+			cause_say_window(q);
 		cause_explain_window(q);
 		/* Of what was lost the flush is to blame, not what was made of the rest. */
-		if (q->c->kind != CAUSE_LOST || q->foreign) {
+		if (!failed && (q->c->kind != CAUSE_LOST || q->foreign)) {
 			cause_say_answer(q);
 			cause_say_recovery(q);
 		}
