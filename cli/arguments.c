@@ -334,7 +334,8 @@ int arguments_apply(const struct arguments *a, struct campaign *c)
 		return status;
 	if (a->ops || a->workload.n)
 		return named_workloads(a, c);
-	int error = a->options.exhaustive ? plan_smallest_workloads(c, a->faults_given)
-					  : plan_builtin_workloads(c);
+	int error = a->options.exhaustive
+			    ? plan_smallest_workloads(c, a->preemptions_given, a->faults_given)
+			    : plan_builtin_workloads(c);
 	return error ? fail(EXIT_INTERNAL, "out of memory") : 0;
 }

@@ -461,12 +461,13 @@ static const struct option_row rows[] = {
 	 "--workload: the smallest workloads. --runs and --states are unlimited then, unless they "
 	 "are given",
 	 ARGUMENT(options.exhaustive)},
-	{"preemptions", "N", "how often tasks and packets are delayed in one run (=)",
+	{"preemptions", "N",
+	 "how often tasks and packets are delayed in one run (=; where no workload is named, 0 for "
+	 "stores of several servers)",
 	 ARGUMENT_GIVEN(options.preemptions, 0, SYSTEMATIC_BOUND, preemptions_given)},
 	{"faults", "N",
 	 "packets lost or duplicated, clients dead, servers failing alone, calls failed in one run "
-	 "(=; where no workload "
-	 "is named, 1 with two writers)",
+	 "(=; where no workload is named, 1 with two writers or several servers)",
 	 ARGUMENT_GIVEN(options.faults, 0, SYSTEMATIC_BOUND, faults_given)},
 	{.help = "what is accepted"},
 	{"baseline", "FILE",

@@ -246,12 +246,21 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 /* --- workloads --- */
 
 /* What a systematic search goes through when no workload is named. */
-static const struct {
-	const char *name;
-	unsigned faults; /* a writer that dies, a packet that is lost: where two writers meet */
-} smallest[] = {{"w", 0}, {"ww", 0}, {"wr", 0}, {"www", 0}, {"w-r", 0}, {"w-wr", 0}, {"w-w", 1}};
-#define SMALLEST       (sizeof(smallest) / sizeof(smallest[0]))
-#define SMALLEST_CALLS 12 /* of a store's own operations */
+static const struct smallest {
+	const char *name; /* NULL: the end */
+	unsigned faults;  /* a writer that dies, a packet that is lost: where two writers meet */
+} smallest[] = {{"w", 0},   {"ww", 0},	 {"wr", 0},  {"www", 0},
+		{"w-r", 0}, {"w-wr", 0}, {"w-w", 1}, {NULL, 0}};
+/* Each of several servers fails alone in all ways at each place, and an image is a boot of all. */
+static const struct smallest of_several[] = {{"w", 1},	 {"ww", 1},  {"wr", 1},
+					     {"w-r", 1}, {"w-w", 1}, {NULL, 0}};
+#define SEVERAL_PREEMPTIONS 0
+#define SMALLEST_MAX	    8
+#define SMALLEST_CALLS	    12 /* of a store's own operations */
+
+_Static_assert(sizeof(smallest) <= (SMALLEST_MAX + 1) * sizeof(smallest[0]) &&
+		       sizeof(of_several) <= sizeof(smallest),
+	       "there is room for their faults");
 
 int plan_add_workload(struct campaign *c, const struct workload *w)
 {
@@ -312,22 +321,32 @@ int plan_builtin_workloads(struct campaign *c)
 	return error == -ENOMEM ? error : add_of_stores(c, UINT_MAX);
 }
 
-int plan_smallest_workloads(struct campaign *c, bool faults_given)
+static bool all_several(const struct campaign *c)
 {
+	bool all = true;
+	for (unsigned i = 0; i < c->configs; i++)
+		all &= c->config[i].store->servers > 1;
+	return all;
+}
+
+int plan_smallest_workloads(struct campaign *c, bool preemptions_given, bool faults_given)
+{
+	const bool several = all_several(c);
 	assert(!c->workloads && !c->faults); /* one number for each, from the first on */
-	c->faults = calloc(SMALLEST + c->configs * SMALLEST_CALLS, sizeof(*c->faults));
+	c->faults = calloc(SMALLEST_MAX + c->configs * SMALLEST_CALLS, sizeof(*c->faults));
 	int error = c->faults ? 0 : -ENOMEM;
-	for (unsigned i = 0; i < SMALLEST && !error; i++) {
-		bool room = c->options.preemptions + smallest[i].faults <= SYSTEMATIC_BOUND;
+	if (several && !preemptions_given)
+		c->options.preemptions = SEVERAL_PREEMPTIONS;
+	for (const struct smallest *s = several ? of_several : smallest; s->name && !error; s++) {
+		bool room = c->options.preemptions + s->faults <= SYSTEMATIC_BOUND;
 		const char *expected;
 		struct workload w;
-		error = workload_named(smallest[i].name, &w, &expected);
+		error = workload_named(s->name, &w, &expected);
 		if (!error && !fits_any(c, &w)) {
 			workload_free(&w);
 			continue;
 		}
-		c->faults[c->workloads] = faults_given || !room ? c->options.faults
-								: smallest[i].faults;
+		c->faults[c->workloads] = faults_given || !room ? c->options.faults : s->faults;
 		if (!error)
 			error = add_or_free(c, &w);
 	}
@@ -336,7 +355,7 @@ int plan_smallest_workloads(struct campaign *c, bool faults_given)
 		error = add_of_stores(c, SMALLEST_CALLS);
 	for (unsigned i = plain; i < c->workloads && !error; i++)
 		c->faults[i] = faults_given ? c->options.faults : 0;
-	assert(c->workloads <= SMALLEST + c->configs * SMALLEST_CALLS);
+	assert(c->workloads <= SMALLEST_MAX + c->configs * SMALLEST_CALLS);
 	return error ? -ENOMEM : 0;
 }
 

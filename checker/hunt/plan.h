@@ -50,9 +50,10 @@ int plan_set_parts(struct setup *s, const char *config);
 void plan_column(struct setup *s, const char *column, struct campaign_share *share);
 /* Add the workloads of a campaign that names none: all that are built in. 0 or -ENOMEM. */
 int plan_builtin_workloads(struct campaign *c);
-/* The same for a systematic search: the smallest, each with c->options' bounds; with no
- * `faults_given`, faults where two writers meet. */
-int plan_smallest_workloads(struct campaign *c, bool faults_given);
+/* The same for a systematic search: the smallest, each with c->options' bounds. Those that are not
+ * given are chosen: faults where two writers meet, and fewer preemptions if all stores have several
+ * servers. */
+int plan_smallest_workloads(struct campaign *c, bool preemptions_given, bool faults_given);
 /* Append a workload, which is then the campaign's. 0, or -ENOMEM with *w still the caller's. */
 int plan_add_workload(struct campaign *c, const struct workload *w);
 /* Can the stores run this workload, as it is or (`limit`) within their limits, and the histories
