@@ -199,11 +199,13 @@ static void settle(struct pmem *pm, uint32_t l)
 		"first touch of line %s since its host failed: it survived as %s", name, version);
 }
 
-void lines_settle(struct pmem *pm, uint32_t first, uint32_t last)
+void lines_touched(struct pmem *pm, uint32_t first, uint32_t last, bool write)
 {
 	for (uint32_t l = first; l <= last && pm->losts; l++)
 		if (line_lost(pm, l))
 			settle(pm, l);
+	if (pm->htms)
+		htm_touched(pm, first, last, write);
 }
 
 void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks)

@@ -188,8 +188,9 @@ void line_rehash(struct pmem *pm, uint32_t l);
 const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l);
 /* What the failed machine left of these lines is decided now, if it was not before. */
 void lines_decide(struct pmem *pm, uint32_t first, uint32_t last);
-/* Lines that their host lost hold one of their versions now. */
-void lines_settle(struct pmem *pm, uint32_t first, uint32_t last);
+/* Where a host has failed, or a region of hardware transactional memory is open: lines that their
+ * host lost hold one of their versions now, and regions that have these lines are aborted. */
+void lines_touched(struct pmem *pm, uint32_t first, uint32_t last, bool write);
 /* The line's versions up to its `upto`th since boot are durable for sure. */
 void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto);
 /* The same where it makes fewer images possible, and nothing if they are durable already. */
@@ -347,12 +348,10 @@ static inline bool line_lost(const struct pmem *pm, uint32_t l)
 static inline void touch(struct pmem *pm, uint64_t off, size_t len, bool write)
 {
 	uint32_t first = (uint32_t)(off / LINE), last = (uint32_t)((off + len - 1) / LINE);
-	if (pm->losts)
-		lines_settle(pm, first, last);
+	if (pm->losts | pm->htms)
+		lines_touched(pm, first, last, write);
 	if (pm->before && (first != last || !line_bit(pm->decided, first)))
 		lines_decide(pm, first, last);
-	if (pm->htms)
-		htm_touched(pm, first, last, write);
 	for (uint32_t l = first; write && l <= last; l++)
 		if (pm->line[l].saved != pm->run)
 			line_save(pm, l);

@@ -234,7 +234,7 @@ static void leave_first(struct sim *sim)
 	fiber_switch(&task->fiber, &sim->main_fiber);
 }
 
-void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
+static inline void sleep_until(struct sim *sim, uint64_t fallback_ns)
 {
 	struct task *task = sim->running;
 	assert(task && !task->asleep);
@@ -247,12 +247,18 @@ void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
 	task->timed = !sim->scheduler;
 	if (task->timed)
 		sim_push_event(sim, 0, sim->run.now + fallback_ns, NULL, task);
-	const bool waits = task->idles;
 	sim_leave(sim);
+}
+
+void sim_sleep_until_woken(struct sim *sim, uint64_t fallback_ns)
+{
+	struct task *task = sim->running;
+	const bool waits = task->idles;
+	sleep_until(sim, fallback_ns);
 	const bool woken = waits && !task->idles;
 	task->idles = 0;
 	if (woken && sim->run.cost->wake)
-		sim_sleep_until_woken(sim, sim->run.cost->wake);
+		sleep_until(sim, sim->run.cost->wake);
 }
 
 void sim_sleep_for_waker(struct sim *sim)
@@ -269,8 +275,7 @@ void sim_sleep(struct sim *sim, uint64_t ns)
 	if (sim->cpus)
 		sim_pay(sim);
 	sim->running->idles = 0; /* a completion does not end a sleep */
-	sim_sleep_until_woken(
-		sim, ns < choice_delay_ns(DELAY_FOREVER) ? ns : choice_delay_ns(DELAY_FOREVER));
+	sleep_until(sim, ns < choice_delay_ns(DELAY_FOREVER) ? ns : choice_delay_ns(DELAY_FOREVER));
 }
 
 void sim_idle_on(struct sim *sim, const void *key)

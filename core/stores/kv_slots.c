@@ -88,6 +88,7 @@ static bool serve_slot(struct rpc_server *rpc, const struct kv_slot_calls *calls
  * others are taken when there is nothing else to do. */
 void kv_slots_serve(struct rpc_server *rpc, const struct kv_slot_calls *calls, void *arg)
 {
+	const uint64_t max_ns = calls->nap_ns ? calls->nap_ns : NAP_MAX_NS;
 	struct kv_idle idle = {0};
 
 	for (;;) {
@@ -96,7 +97,7 @@ void kv_slots_serve(struct rpc_server *rpc, const struct kv_slot_calls *calls, v
 		for (unsigned i = rpc->peers; i-- > 0;)
 			found |= serve_slot(rpc, calls, arg, i);
 		if (!kv_idle_yield(&idle, found) && !rpc_server_poll(rpc))
-			nap_to(&idle, calls->nap_ns ? calls->nap_ns : NAP_MAX_NS);
+			nap_to(&idle, max_ns);
 	}
 }
 
