@@ -291,6 +291,8 @@ static void conclude(struct world *w, enum sim_end end)
 			      how);
 		return;
 	}
+	if (sim_copies_lost(w->sim))
+		return; /* nobody can serve what nobody has */
 	for (unsigned n = first; n <= last; n++) {
 		struct world_client *c = &w->client[n];
 		if (c->done || c->dead || (n > first && w->machine && c->op < 0) ||

@@ -355,7 +355,7 @@ void pmem_nic_read(struct pmem *pm, uint64_t off, void *data, size_t len)
 		touch(pm, off, len, false);
 		sim_source(pm->sim, source);
 	} else {
-		touch(pm, off, len, false); /* a run that begins alike may go on here */
+		touch(pm, off, len, false); /* from here on a run may have another source */
 	}
 	show_mine(pm); /* a task that posts inline data copies them itself; no task runs in an event
 			*/

@@ -331,6 +331,8 @@ uint64_t sim_tasks_of(const struct sim *sim, unsigned host);
 void sim_new_process(struct sim *sim, unsigned host);
 /* Has the host died by DEATH_MACHINE? */
 bool sim_machine_died(const struct sim *sim, unsigned host);
+/* Are all members gone for ever, or all that the configuration says have a copy of a part? */
+bool sim_copies_lost(const struct sim *sim);
 /* The other tasks of the current one's host, a client, never run again: their process has ended. */
 void sim_end_others(struct sim *sim);
 /* From an event: none of the host's tasks runs again. */

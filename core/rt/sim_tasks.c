@@ -378,6 +378,17 @@ static bool may_be_lost(const struct sim *sim, unsigned server)
 	return parts ? may : another_is_up(sim, sim->config.members, server);
 }
 
+bool sim_copies_lost(const struct sim *sim)
+{
+	uint32_t gone = 0;
+	bool lost = false;
+	for (unsigned i = 0; i < sim->servers; i++)
+		gone |= (uint32_t)sim->server[i].for_ever << i;
+	for (unsigned p = 0; p < RT_CONFIG_PARTS; p++)
+		lost |= sim->config.part[p].servers && !(sim->config.part[p].servers & ~gone);
+	return lost || (gone && !(sim->config.members & ~gone));
+}
+
 /* Are so many members gone for ever as the design survives the loss of at once? Until the others
  * have left one out nothing else happens to them. */
 static bool misses_all(const struct sim *sim)

@@ -409,7 +409,8 @@ static int wipe(struct farm_server *server, const struct ask *ask)
 {
 	if (ask->all)
 		close_connections(server, ask);
-	server->pool.head->copying |= 1u << ask->region;
+	/* Its records, which go, may have been of any region. */
+	server->pool.head->copying |= ask->all ? (1u << FARM_REGIONS) - 1 : 1u << ask->region;
 	pmem_persist(server->pool.head, TM_LINE);
 	for (uint32_t client = 1; ask->all && client < server->pool.senders; client++) {
 		for (unsigned place = 0; place < FARM_PLACES; place++) {
