@@ -118,6 +118,41 @@ TEST(cpu_limits)
 	assert_limited(rate("saw_imm/rpc", "values=64", &p), 1e9 / 20500);
 }
 
+/* What all clients send at once comes in through one port. */
+TEST(receiving_limits)
+{
+	struct profile p = of_hosts(8);
+
+	p.wire = 500;
+	p.dma = 1;
+	ck_assert_double_le(rate("saw_imm", "values=4096", &p), 1.03 * 500e6 / 4096);
+}
+
+static void works(void *arg)
+{
+	sim_work(sim_current(), 100000);
+	sim_sleep(sim_current(), 1);
+	*(uint64_t *)arg = sim_now(sim_current());
+}
+
+/* Two tasks of a host, and one of another. */
+TESTS(tasks_share_cpus, 3)
+{
+	const struct profile p = of_hosts((unsigned)_i);
+	const uint64_t last[] = {300001, 200001, 100001};
+	uint64_t end[3] = {0}, latest = 0;
+	struct sim *sim = sim_new();
+
+	sim_set_profile(sim, &p);
+	for (unsigned i = 0; i < 3; i++)
+		sim_spawn(sim, i / 2, NULL, works, &end[i]);
+	sim_run(sim);
+	for (unsigned i = 0; i < 3; i++)
+		latest = end[i] > latest ? end[i] : latest;
+	ck_assert_uint_eq(latest, last[_i]);
+	sim_free(sim);
+}
+
 /* N = X R. */
 TESTS(littles_law, 3)
 {
