@@ -253,7 +253,7 @@ static const struct smallest {
 		{"w-r", 0}, {"w-wr", 0}, {"w-w", 1}, {NULL, 0}};
 /* Each of several servers fails alone in all ways at each place, and an image is a boot of all. */
 static const struct smallest of_several[] = {{"w", 1},	 {"ww", 1},  {"wr", 1},
-					     {"w-r", 1}, {"w-w", 1}, {NULL, 0}};
+					     {"w-r", 1}, {"w-w", 0}, {NULL, 0}};
 #define SEVERAL_PREEMPTIONS 0
 #define SMALLEST_MAX	    8
 #define SMALLEST_CALLS	    12 /* of a store's own operations */
