@@ -32,18 +32,6 @@ static inline void make_workload(struct workload *w, const char *name)
 	ck_assert_msg(!workload_named(name, w, &expected), "%s: %s", name, expected);
 }
 
-/* Or one that only such stores have, of transactions for example. */
-static inline void make_store_workload(struct workload *w, const struct tm_store *store,
-				       const char *name)
-{
-	for (unsigned i = 0; !workload_for_store(store, i, w); i++) {
-		if (!strcmp(w->name, name))
-			return;
-		workload_free(w);
-	}
-	ck_abort_msg("%s: no workload of %s", name, store->name);
-}
-
 /* Of a workload that is built in, complete. */
 static inline void make_whole_setup(struct setup *s, const struct tm_store *store,
 				    const char *variant, const char *switches, const char *workload)
@@ -101,7 +89,7 @@ static inline struct campaign make_campaign(const char *store, const char *varia
 	snprintf(c.config->variant, sizeof(c.config->variant), "%s", variant);
 	snprintf(c.config->name, sizeof(c.config->name), "default");
 	for (unsigned i = 0; i < c.workloads; i++)
-		make_store_workload(&c.workload[i], c.config->store, workload[i]);
+		make_workload(&c.workload[i], workload[i]);
 	return c;
 }
 

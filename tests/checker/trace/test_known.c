@@ -184,7 +184,6 @@ static const struct {
 	const char *workload[4];
 } hidden[] = {
 	{"efactory", "entry_lazy", TM_DUR, {"w", "w-r", "d-rr", NULL}},
-	{"drtm", "local_leased", TM_SSER, {"T-T-skew", NULL}}, /* no power failure */
 };
 #define HIDDEN (int)(sizeof(hidden) / sizeof(hidden[0]))
 
