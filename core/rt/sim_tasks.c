@@ -386,7 +386,7 @@ bool sim_copies_lost(const struct sim *sim)
 		gone |= (uint32_t)sim->server[i].for_ever << i;
 	for (unsigned p = 0; p < RT_CONFIG_PARTS; p++)
 		lost |= sim->config.part[p].servers && !(sim->config.part[p].servers & ~gone);
-	return lost || (gone && !(sim->config.members & ~gone));
+	return lost || (sim->config.members && !(sim->config.members & ~gone));
 }
 
 /* Are so many members gone for ever as the design survives the loss of at once? Until the others

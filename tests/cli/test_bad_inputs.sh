@@ -147,7 +147,7 @@ declare -A base=(
 	[bench]='--server 127.0.0.1:1'
 	[run]='true'
 	[crashtest --causes]='erda'
-	[crashtest --shares]='erda'
+	[crashtest --shares]='erda --budget whole'
 	[crashtest --preemptions]='--exhaustive'
 	[crashtest --faults]='--exhaustive'
 	[record --join]='-- true'
@@ -335,7 +335,7 @@ read_by "$wrong_files $trace" cut --pm good.pool --cache @
 read_by "${wrong_files/empty /} table.mixed $trace" taxonomy --no-traces --table @
 read_by "$wrong_files $trace baseline.half baseline.mixed" crashtest erda --no-traces --baseline @
 read_by 'zeros text garbage byte folder unreadable good.ops' crashtest erda --no-traces --causes @
-read_by 'zeros text garbage byte folder unreadable good.ops' crashtest erda --no-traces --shares @
+read_by 'zeros text garbage byte folder unreadable good.ops' crashtest erda --budget whole --no-traces --shares @
 read_by 'text byte folder missing/file text/file' serve erda --pm @
 read_by 'text missing' fuzz erda --runs 1 --no-traces --regress @
 for file in text garbage trace.half; do

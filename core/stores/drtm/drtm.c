@@ -6,6 +6,7 @@
 static const struct tm_knob knobs[] = {
 	[LOCKS] = {"locks", "on off", "remote records are locked or leased"},
 	[CONFIRM] = {"confirm", "on off", "leases are looked at once more before the commit"},
+	[MARGIN] = {"margin", "on off", "leases are taken to differ by as much as clocks may"},
 	[FALLBACK] = {"fallback", "late first",
 		      "all records are locked, and there is no region: when a transaction was "
 		      "aborted three times; or at once"},

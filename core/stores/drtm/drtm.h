@@ -57,9 +57,10 @@
 
 #define DRTM_SERVERS 2
 
-enum { LOCKS, CONFIRM, FALLBACK, LOCAL_LOCK, LOG_POINT, BUG, KNOBS };
+enum { LOCKS, CONFIRM, MARGIN, FALLBACK, LOCAL_LOCK, LOG_POINT, BUG, KNOBS };
 enum { LOCKS_ON, LOCKS_OFF };
 enum { CONFIRM_ON, CONFIRM_OFF };
+enum { MARGIN_ON, MARGIN_OFF };
 enum { FALLBACK_LATE, FALLBACK_FIRST };
 enum { LOCK_RDMA, LOCK_CPU };
 enum { LOG_IN_HTM, LOG_AFTER };
@@ -70,8 +71,6 @@ enum { LOG_IN_HTM, LOG_AFTER };
 	X(log_late, " domain=wsp", ATOM | DUR, "the log says what is committed when all is done")  \
 	X(local_leased, " domain=wsp", SSER, "the region writes what is leased")                   \
 	X(lease_forever, " domain=wsp", LIVE, "a lease never ends for others")                     \
-	X(no_margin, " domain=wsp clocks=100us", RDA | SSER,                                       \
-	  "leases are taken as if all clocks agreed")                                              \
 	X(read_first, " domain=wsp", SSER | LIN, "a record is READ before it is locked")           \
 	X(unlock_first, " domain=wsp", RDA | SSER, "the lock goes before the value comes")         \
 	X(redo_blind, " domain=wsp", LIN | SSER | DUR,                                             \

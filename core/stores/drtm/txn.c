@@ -24,7 +24,7 @@ static size_t value_len(uint64_t vlen)
 
 static uint64_t margin(const struct drtm_server *server)
 {
-	return has_bug(&server->params, no_margin) ? 0 : DELTA_NS;
+	return server->params.knob[MARGIN] == MARGIN_OFF ? 0 : DELTA_NS;
 }
 
 /* Is it neither locked nor leased? */
