@@ -246,13 +246,15 @@ static int roles_serve(const struct tm_env *env)
 TEST(each_has_its_pool)
 {
 	struct tm_store store = *(alike = store_find("mojim"));
-	unsigned servers = store.servers, n = 0;
+	unsigned n = 0;
 	struct scheduled *b;
 
 	store.pm_bytes = roles_bytes;
 	store.regions = roles_regions;
 	store.serve = roles_serve;
 	b = bench_of(&store, "default", "", "w-r", true);
+	const unsigned servers = b->setup.servers;
+	ck_assert_uint_eq(servers, 2);
 	for (unsigned s = 0; s < servers; s++) {
 		const struct setup_server *server = &b->setup.server[s];
 		const uint64_t last = server->at + server->len - TM_LINE;
