@@ -168,7 +168,9 @@ static bool say_look(struct explanation *q, int i, struct op_label op, const cha
 		cause_say(q, i, "%s: %s for %s checks%s; it %s", when, actor, words, frames,
 			  e->holds ? "holds" : "does not hold");
 	else
-		cause_say(q, i, "%s: %s for %s looks at %s%s", when, actor, words, place, frames);
+		/* Its bytes are not told: in which order a function loads, a compiler decides. */
+		cause_say(q, i, "%s: %s for %s looks at %.*s%s", when, actor, words,
+			  (int)strcspn(place, "+"), place, frames);
 	return true;
 }
 

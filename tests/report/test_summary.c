@@ -286,8 +286,15 @@ TEST(narrow)
 	find("\nnarrow, another seed may tell otherwise: efactory KEEP (in 1 of ");
 	find("erda (ddio=off) DUR (47");
 	find(" crashtest efactory --budget whole --seed 5\n");
+}
+
+TEST(not_narrow)
+{
+	struct campaign_cell *rare = &m.c.cell[config("efactory", "default")][TM_KEEP];
+	rare->broken = true;
 	rare->broken_states = 100;
-	near->nearly_limit = 0;
+	m.c.total[config("efactory", "default")].states = 231205;
+	m.c.options.shares = true;
 	print();
 	ck_assert_ptr_null(strstr(m.text, "narrow"));
 }
