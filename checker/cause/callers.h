@@ -15,7 +15,7 @@
 struct callers {
 	uintptr_t (*stack)[CALLERS_DEEP]; /* each that has been met; 0: no more. [0] is empty */
 	uint32_t *slot;			  /* by hash: its place above, 0: none */
-	uint32_t n, room, slots;
+	uint32_t n, room;
 };
 
 /* The stack of the running task, as a number that is the same for the same one; 0: not known. */

@@ -11,9 +11,9 @@
  *    was written after the lost bytes, survived, and was read in the end, is early.
  *  - A power failure that lost no line: it came between two steps. The one after which it
  *    breaks, and the one after which it does not any more, as machines that boot beside each
- *    step of the same run find (cause_probe.c). What recovery then wrote and the reader read; and
- * whether the value that was expected is still in the pool, unread. If the failure interrupted
- * nothing, and what the store did after it matters, that is told.
+ *    step of the same run find (cause_probe.c). What recovery then wrote and the reader
+ *    read; and whether the value that was expected is still in the pool, unread. If the
+ *    failure interrupted nothing, and what the store did after it matters, that is told.
  *  - No power failure: what the reader of the verdict read, and what others wrote to
  *    the same bytes while it was at it, before, and too late for it.
  *  - Nothing lost, and an operation of the verdict went on after a compare-and-swap or a call of
@@ -79,11 +79,15 @@ static int find_what_matters(struct explanation *q)
 	return error;
 }
 
-int cause_run_instead(struct explanation *q, const struct deviations *list)
+int cause_run_instead(struct explanation *q, const struct deviations *list, world_observer *probe,
+		      void *arg, unsigned machine)
 {
 	event_log_free(&q->instead);
 	struct replay_audience audience = event_log_audience(&q->instead, list);
 	struct replay_outcome *out = malloc(sizeof(*out));
+	audience.probe = probe;
+	audience.probe_arg = arg;
+	audience.probed = machine;
 	int error = out ? replay(q->ex, list, false, &audience, out) : -ENOMEM;
 	free(out);
 	q->instead.list = NULL;

@@ -18,8 +18,8 @@
 #include "checker/judge/names.h"
 #include "faultinject/trace_source.h"
 
-#define PROBES_LIVE 400	 /* likewise, where a machine may not end */
 #define PROBES	    4000 /* a run that is longer is not looked at to its end */
+#define PROBES_LIVE 400	 /* likewise, where a machine may not end */
 
 /* The power has failed when so many events had happened. */
 struct probe_point {
@@ -180,24 +180,14 @@ int cause_probe(struct explanation *q, const struct deviations *list, unsigned m
 {
 	static const struct deviations none;
 	struct probe p = {.q = q};
-	event_log_free(&q->instead);
-	struct replay_audience audience = event_log_audience(&q->instead, list);
-	struct replay_outcome *out = malloc(sizeof(*out));
 	p.point = calloc(PROBES, sizeof(*p.point));
-	int error = p.point && out ? trace_start(&p.plain, &none) : -ENOMEM;
-	if (machine + 1 < WORLDS) {
-		audience.probe = look;
-		audience.probe_arg = &p;
-		audience.probed = machine;
-	}
+	int error = p.point ? trace_start(&p.plain, &none) : -ENOMEM;
 	if (!error) {
-		error = replay(q->ex, list, false, &audience, out);
+		error = cause_run_instead(q, list, machine + 1 < WORLDS ? look : NULL, &p, machine);
 		trace_finish(&p.plain);
 	}
 	if (!error)
 		find_window(&p, machine, crash);
-	q->instead.list = NULL;
 	free(p.point);
-	free(out);
 	return error;
 }

@@ -68,7 +68,7 @@ static int find_missing(struct explanation *q, unsigned machine, size_t from, si
 	struct deviations list = {0};
 	int error = cause_gather(q, death, &list), missing = EVENT_LOG_NONE;
 	if (!error)
-		error = cause_run_instead(q, &list);
+		error = cause_run_instead(q, &list, NULL, NULL, 0);
 	deviations_free(&list);
 	for (size_t i = error ? alive->events : alive->machine_from[machine];
 	     i < alive->events && missing < 0; i++) {

@@ -52,8 +52,9 @@ struct explanation {
 /* Replay `list`: does the contract break? 0 or -ENOMEM. */
 int cause_replay_breaks(struct explanation *q, const struct deviations *list,
 			const struct replay_audience *audience, bool *broken);
-/* Replay `list` into q->instead. 0 or -ENOMEM. */
-int cause_run_instead(struct explanation *q, const struct deviations *list);
+/* Replay `list` into q->instead; `probe` as in struct replay_audience. 0 or -ENOMEM. */
+int cause_run_instead(struct explanation *q, const struct deviations *list, world_observer *probe,
+		      void *arg, unsigned machine);
 /* Likewise, and look at each of its steps on this machine: q->window. `crash`: its power fails. */
 int cause_probe(struct explanation *q, const struct deviations *list, unsigned machine, bool crash);
 /* The value of a history, by its place in the setup, so that it is the same in each run. */
