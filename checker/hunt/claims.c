@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/array.h"
+#include "core/embed.h"
 #include "checker/judge/names.h"
 #include "scenarios/stores.h"
 
@@ -18,13 +19,7 @@
 #define KNOB_RUNS  100
 #define MAX_RUNS   99999999
 
-__asm__(".section .rodata\n"
-	".global tm_claims_text\n"
-	"tm_claims_text:\n"
-	".incbin \"" TM_CLAIMS_FILE "\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char tm_claims_text[];
+EMBED(tm_claims_text, TM_CLAIMS_FILE);
 
 struct reader {
 	struct claims *c;

@@ -32,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/array.h"
+#include "checker/models/plain_run.h"
 #include "checker/world/world.h"
 #include "core/text/error_name.h"
 #include "core/verbs_compat.h"
@@ -466,28 +467,8 @@ static void typical(struct count_row *row)
 
 static int run_setup(struct counter *c, struct setup *s)
 {
-	struct worlds ws;
-	int error = worlds_open(&ws, s);
-	if (error) {
-		if (error != -EIO)
-			return error;
-		worlds_why(&ws, c->out->why);
-		worlds_close(&ws);
-		return error;
-	}
-	struct world *w = c->world = &ws.world[0];
-	w->between = between;
-	w->between_arg = c;
-	w->tracer = count_event;
-	w->tracer_arg = c;
-	world_run(&ws, NULL, NULL, NULL);
-	if (w->result.end != SIM_DONE || w->result.live_broken) {
-		snprintf(c->out->why, sizeof(c->out->why), "%s",
-			 w->result.why[0] ? w->result.why : "an operation does not end");
-		error = -EIO;
-	}
-	world_end(&ws, 0);
-	worlds_close(&ws);
+	const struct plain_run how = {.between = between, .tracer = count_event, .arg = c};
+	int error = plain_run(s, &how, &c->world, c->out->why);
 	if (error || c->full)
 		return error ? error : -ENOMEM;
 	for (unsigned k = 0; k < COUNT_KINDS; k++) {

@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/array.h"
+#include "core/embed.h"
 #include "core/text/text.h"
 #include "scenarios/stores.h"
-
-#define EMBED(symbol, file)                                                            \
-	__asm__(".section .rodata\n.global " #symbol "\n" #symbol ":\n.incbin \"" file \
-		"\"\n.byte 0\n"                                                        \
-		".previous\n");                                                        \
-	extern const char symbol[]
 
 EMBED(tm_figures_text, TM_FIGURES_FILE);
 EMBED(tm_profile_ef, TM_PROFILES_FOLDER "/ef.profile");

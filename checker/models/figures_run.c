@@ -16,14 +16,13 @@
 #include <string.h>
 #include "checker/models/count.h"
 #include "checker/models/figures.h"
-#include "checker/world/world.h"
+#include "checker/models/plain_run.h"
 
 struct watch {
 	struct client {
 		uint64_t since; /* ns: the latest return; 0: none */
 		unsigned done;
 	} client[TM_MAX_CLIENTS + 1];
-	struct world *world;
 	const struct figure *figure;
 	unsigned begun;	   /* clients that have returned once */
 	uint64_t from, to; /* ns: all are at work */
@@ -88,29 +87,13 @@ static double metric(const struct watch *x, enum figure_metric m)
 
 static int run_world(struct setup *s, struct watch *x, char why[300])
 {
-	struct worlds ws;
-	int error = worlds_open(&ws, s);
-	if (error) {
-		if (error != -EIO)
-			return error;
-		worlds_why(&ws, why);
-		worlds_close(&ws);
+	const struct plain_run how = {.between = between, .arg = x};
+	struct world *world;
+	int error = plain_run(s, &how, &world, why);
+	if (error || !x->error)
 		return error;
-	}
-	struct world *w = x->world = &ws.world[0];
-	w->between = between;
-	w->between_arg = x;
-	world_run(&ws, NULL, NULL, NULL);
-	if (w->result.end != SIM_DONE || w->result.live_broken || x->error) {
-		snprintf(why, 300, "%s",
-			 w->result.why[0] ? w->result.why
-			 : x->error	  ? "an operation fails"
-					  : "an operation does not end");
-		error = -EIO;
-	}
-	world_end(&ws, 0);
-	worlds_close(&ws);
-	return error;
+	snprintf(why, 300, "an operation fails");
+	return -EIO;
 }
 
 static int make_setup(const struct figure *f, const struct figure_side *side,

@@ -5,22 +5,25 @@
  * names; what is shown of a tree, and how, is said by the scripts.
  */
 #include <string.h>
+#include "core/embed.h"
 #include "report/tree.h"
 
-/* A file of this folder, with a NUL after it. */
-#define EMBED(name, file)                                                                    \
-	extern const char name[];                                                            \
-	__asm__(".section .rodata\n.global " #name "\n" #name ":\n.incbin \"" TM_PAGE_FOLDER \
-		"/" file "\"\n.byte 0\n.previous\n")
-
-EMBED(page_html, "page.html");
-EMBED(page_css, "page.css");
-EMBED(page_js, "page.js");
-EMBED(page_chart, "chart.js");
-EMBED(page_trace, "trace.js");
-EMBED(page_campaign, "campaign.js");
-EMBED(page_images, "images.js");
-EMBED(page_taxonomy, "taxonomy.js");
+EMBED(page_html, TM_PAGE_FOLDER "/"
+				"page.html");
+EMBED(page_css, TM_PAGE_FOLDER "/"
+			       "page.css");
+EMBED(page_js, TM_PAGE_FOLDER "/"
+			      "page.js");
+EMBED(page_chart, TM_PAGE_FOLDER "/"
+				 "chart.js");
+EMBED(page_trace, TM_PAGE_FOLDER "/"
+				 "trace.js");
+EMBED(page_campaign, TM_PAGE_FOLDER "/"
+				    "campaign.js");
+EMBED(page_images, TM_PAGE_FOLDER "/"
+				  "images.js");
+EMBED(page_taxonomy, TM_PAGE_FOLDER "/"
+				    "taxonomy.js");
 
 static const struct {
 	const char *name, *text;

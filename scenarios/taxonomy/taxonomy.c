@@ -9,14 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "core/array.h"
+#include "core/embed.h"
 
-__asm__(".section .rodata\n"
-	".global tm_taxonomy_text\n"
-	"tm_taxonomy_text:\n"
-	".incbin \"" TM_TAXONOMY_FILE "\"\n"
-	".byte 0\n"
-	".previous\n");
-extern const char tm_taxonomy_text[];
+EMBED(tm_taxonomy_text, TM_TAXONOMY_FILE);
 
 const char *const taxonomy_primitive_name[TAXONOMY_PRIMITIVES] = {"write", "writeimm", "send",
 								  "commit"};
