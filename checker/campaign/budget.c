@@ -10,7 +10,7 @@
 static const struct budget budgets[] = {
 	{"quick", 50, 500},
 	{"usual", 600, 6000},
-	{"whole", 2000, 20000},
+	{"whole", BUDGET_WHOLE_RUNS, BUDGET_WHOLE_STATES},
 };
 #define BUDGETS (sizeof(budgets) / sizeof(budgets[0]))
 

@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define BUDGET_NAMES "quick usual whole"
+#define BUDGET_NAMES	    "quick usual whole"
+#define BUDGET_WHOLE_RUNS   2000
+#define BUDGET_WHOLE_STATES 20000
 
 struct budget {
 	const char *name;

@@ -26,8 +26,8 @@
 
 const struct campaign_options campaign_default = {
 	.seed = 1,
-	.runs = 2000,
-	.states = 20000,
+	.runs = BUDGET_WHOLE_RUNS,
+	.states = BUDGET_WHOLE_STATES,
 	.deviations = 6,
 	.preemptions = 2,
 	.events = 1,

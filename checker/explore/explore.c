@@ -954,12 +954,8 @@ static bool other_order(const struct deviations *a, const struct deviations *b)
 	bool other = false;
 	if (a->n != b->n)
 		return false;
-	for (unsigned i = 0; i < a->n; i++) {
-		const struct deviation *x = &a->d[i], *y = &b->d[i];
-		other |= x->kind != y->kind || strcmp(x->who, y->who) ||
-			 !op_label_equal(x->op, y->op) || x->occurrence != y->occurrence ||
-			 x->a != y->a || x->b != y->b || x->c != y->c;
-	}
+	for (unsigned i = 0; i < a->n; i++)
+		other |= deviation_key(&a->d[i]) != deviation_key(&b->d[i]);
 	return other;
 }
 

@@ -23,10 +23,10 @@
  * A bug whose breaks have a known cause cannot be told from the design, but it makes them more
  * frequent. RUNS has a number for each column: of the runs of a campaign with the budget `whole`
  * (checker/campaign/budget.h) and all workloads, so many broke a contract in a way that the row
- *explains, at most, over several seeds; "." is 0. A column is a configuration of the store,
- *"VARIANT/CONFIG" of a variant that is no seeded bug; one of a seeded bug is compared with that of
- *what it is put into. Columns come first. `scripts/causes` adds rows, `scripts/shares` records the
- *numbers.
+ * explains, at most, over several seeds; "." is 0. A column is a configuration of the store,
+ * "VARIANT/CONFIG" of a variant that is no seeded bug; one of a seeded bug is compared with that of
+ * what it is put into. Columns come first. `scripts/causes` adds rows, `scripts/shares` records the
+ * numbers.
  *
  * Runs are counted, not states: one run that leaves many lines in flight has thousands of broken
  * states, so that their number varies with the seed by a factor of ten; the number of runs hardly

@@ -5,8 +5,8 @@
  * What things cost in virtual time: all constants of the simulated machines, in one table. struct
  * profile, the default, the words of profile files and docs/figures.md come from it. A row:
  *
- *	the field, and its name in a profile; its value by default; the least and the most it may
- *be; its unit; what it is
+ *	the field, and its name in a profile; its value by default;
+ *	the least and the most it may be; its unit; what it is
  *
  * The default is what runs are explored with. It stands for no machine in particular; what only
  * figures need is 0 in it, which means that there is no such cost. The profiles of the machines
