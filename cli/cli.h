@@ -39,6 +39,7 @@ int examine_main(int argc, char **argv);
 int verbs_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int record_main(int argc, char **argv);
+int try_main(int argc, char **argv);
 int stat_main(int argc, char **argv);
 int fault_main(int argc, char **argv);
 int cut_main(int argc, char **argv);

@@ -89,6 +89,11 @@ static const struct option_row rows[] = {
 	 REQUEST(knob)},
 	{"most", "N", "images of one place at most (=)", REQUEST(options.most), 1, 1 << 20,
 	 .given = offsetof(struct request, most_given)},
+	{"from", "ack|call|start|EVENT|MARKER",
+	 "the power fails from the first acknowledgement on, or from the first operation that a "
+	 "client announced (the default is what the log has, with -x or -r start), or from this "
+	 "event on, or from behind the first such marker",
+	 REQUEST(engine.from)},
 	{"image", "IMAGE", "this one alone, as it is named where one is bad", REQUEST(image)},
 	{"keep", "DIR", "with --image: leave its files in this new folder", REQUEST(keep)},
 	{.help = "as pmreorder has it"},
@@ -487,23 +492,17 @@ static int open_announced(struct request *r, const struct pm_log *log)
 /* All that was asked for, of a log that was read. */
 static int make_images(struct request *r, struct images_report *report)
 {
-	uint8_t *sections = NULL;
-	char why[300];
+	uint8_t *sections;
 	signals_drop(images_drop);
 	int status = leave_off_begin(&r->leave_off);
 	if (status)
 		return status;
 	r->options.bounds = &r->leave_off.bounds;
 	r->options.checker.stop = r->leave_off.bounds.stop;
-	if (r->engine.given) {
-		sections = pm_sections(report->log, &r->engine.markers, why, sizeof(why));
-		if (!sections)
-			return *why ? fail(EXIT_USAGE,
-					   "%s: %s; tidemark images without -x and -r takes this "
-					   "log as it is",
-					   report->name, why)
-				    : fail(EXIT_INTERNAL, "out of memory");
-	}
+	status = images_engine_sections(&r->engine, report->log, report->name, &sections,
+					&report->from);
+	if (status)
+		return status;
 	r->options.sections = sections;
 	status = r->image ? one_image(r, report) : all_images(r, report);
 	free(sections);

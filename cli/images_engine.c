@@ -2,6 +2,7 @@
 /* See images_engine.h. */
 #include "cli/images_engine.h"
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli/cli.h"
@@ -97,4 +98,77 @@ int images_engine_choose(struct images_engine *e)
 	if (status || !e->config)
 		return status;
 	return access(e->config, F_OK) ? read_pairs(e) : read_config(e);
+}
+
+/* --- in a log --- */
+
+/* Events before the first one of this kind and, if `name` is not NULL, of this name, and that one.
+ * 0: there is none. */
+static size_t until_first(const struct pm_log *log, enum pm_event_kind kind, const char *name)
+{
+	for (size_t i = 0; i < log->events; i++)
+		if (log->event[i].kind == kind &&
+		    (!name || !strcmp(log->source[log->event[i].source], name)))
+			return i + 1;
+	return 0;
+}
+
+/* The first event before which the power fails. Where nobody says so, a program owes nothing before
+ * it has acknowledged something, or a client has asked for something: it may still be making its
+ * files. */
+static int find_from(const struct images_engine *e, const struct pm_log *log, const char *name,
+		     size_t *first, const char **words)
+{
+	const char *from = e->from ? e->from : e->given ? "start" : log->calls ? "call" : "ack";
+	unsigned long long number;
+	*first = 0;
+	*words = NULL;
+	if (!strcmp(from, "start"))
+		return 0;
+	*words = from;
+	if (!strcmp(from, "call") && log->calls) {
+		*words = "the first operation";
+		*first = log->call[0].event;
+		return 0;
+	}
+	if (!strcmp(from, "ack")) {
+		*words = "the first acknowledgement";
+		*first = until_first(log, PM_ACK, NULL);
+		if (*first || !e->from)
+			return 0;
+	}
+	if (whole_number(from, 0, log->events, &number))
+		*first = (size_t)number;
+	else
+		*first = until_first(log, PM_MARK, from);
+	if (*first || !strcmp(from, "0"))
+		return 0;
+	return fail(
+		EXIT_USAGE,
+		"%s: --from %.40s: expected ack, call, start, the number of an event, at most %zu, "
+		"or a marker that is in it",
+		name, from, log->events);
+}
+
+int images_engine_sections(const struct images_engine *e, const struct pm_log *log,
+			   const char *name, uint8_t **sections, const char **from)
+{
+	char why[300] = "";
+	size_t first;
+	int status = find_from(e, log, name, &first, from);
+	*sections = NULL;
+	if (status || (!first && !e->given))
+		return status;
+	*sections = e->given ? pm_sections(log, &e->markers, why, sizeof(why))
+			     : malloc(log->events + 1);
+	if (*why)
+		return fail(EXIT_USAGE,
+			    "%s: %s; tidemark images without -x and -r takes this log as it is",
+			    name, why);
+	if (!*sections)
+		return no_memory();
+	if (!e->given)
+		memset(*sections, PM_FULL, log->events + 1);
+	memset(*sections, PM_NO_CHECK, first);
+	return 0;
 }

@@ -8,6 +8,7 @@
 struct images_engine {
 	const char *usual, *config; /* pmreorder's -r and -x */
 	const char *level;	    /* -e */
+	const char *from;	    /* --from */
 	/* what that means */
 	bool given; /* -r or -x: sections count */
 	struct pm_markers markers;
@@ -15,5 +16,9 @@ struct images_engine {
 
 /* Read what was given. 0, or the status after a message. */
 int images_engine_choose(struct images_engine *e);
+/* Of a log: pm_sections(), to be freed, or NULL: all of it is checked; and *from, what it is
+ * checked from, in words, or NULL. 0, or the status after a message. */
+int images_engine_sections(const struct images_engine *e, const struct pm_log *log,
+			   const char *name, uint8_t **sections, const char **from);
 
 #endif

@@ -38,6 +38,7 @@ static const struct command {
 	{"cc", cc_main, "ARGUMENT...", "compile and link a store of your own, as cc does"},
 	{"c++", cxx_main, "ARGUMENT...", "the same in C++"},
 	{"any program", NULL, NULL, "a program as it is, by what was recorded of its PM"},
+	{"try", try_main, "", "record a program, cut the power, judge: one command"},
 	{"record", record_main, "PROGRAM", "run a program and record what happens to its PM"},
 	{"images", images_main, "",
 	 "make the crash images of a log, start a checker on each, say what must not be lost"},

@@ -20,6 +20,7 @@ void image_choice_init(struct image_choice *c, const struct pm_replay *replay, u
 	memset(c, 0, sizeof(*c));
 	c->replay = replay;
 	c->most = most;
+	c->limit = UINT_MAX;
 }
 
 void image_choice_free(struct image_choice *c)
@@ -286,7 +287,7 @@ bool image_choice_next(struct image_choice *c)
 	}
 	assert(c->lines == c->replay->dirties); /* it stands where the choice began */
 	/* Some come twice: what is bounded is what is tried. */
-	if (c->given == c->most * (c->all ? 8 : 1))
+	if (c->given == c->limit || c->given == c->most * (c->all ? 8 : 1))
 		return false;
 	while (c->phase < PHASES) {
 		if (step(c)) {

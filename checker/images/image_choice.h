@@ -19,6 +19,7 @@
 struct image_choice {
 	const struct pm_replay *replay;
 	unsigned most;	 /* images of a cut */
+	unsigned limit;	 /* so many of them come now: set by the user */
 	unsigned *left;	 /* by dirty line: the image */
 	unsigned *whole; /* by dirty line: its versions */
 	unsigned *count; /* by dirty line: the latest cut that was made of it; the image, of all */

@@ -3,6 +3,7 @@
 #include "checker/images/images.h"
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,23 @@
 #include "core/array.h"
 #include "core/clock.h"
 
-#define CHUNK	    128 /* images that a process judges before it takes others, at most ... */
-#define CHUNK_TIMED 8	/* ... and if time is short: what is half done then is lost */
+#define CHUNK	     128 /* images that a process judges before it takes others, at most ... */
+#define CHUNK_TIMED  8	 /* ... and if time is short: what is half done then is lost */
+#define CAUSES_SHARE 0.2 /* of the time, if that is short: causes are looked for */
 
-/* --- a walk through the images, in the order of their numbers --- */
+/*
+ * --- a walk through the images, in the order of their numbers ---
+ *
+ * It goes through the log several times: first come the images of each cut that are likely to tell
+ * most, then some more of each, then all others. So however early it ends, it has been everywhere.
+ */
+
+/* Images of a cut until the end of each time; of the last one, all. */
+static const unsigned pass_most[] = {4, 32, UINT_MAX};
 
 struct walk {
 	const struct pm_log *log;
+	const struct images_options *o;
 	struct pm_replay replay;
 	struct image_choice choice;
 	struct image_files files;
@@ -30,9 +41,11 @@ struct walk {
 	const uint8_t *sections; /* NULL: none are asked for */
 	struct pm_order order;
 	bool with_files, in_cut;
-	uint64_t cuts, bounded;
-	uint64_t number; /* of the image that stands there */
-	uint64_t next;	 /* of the next new one */
+	unsigned pass;		/* of pass_most */
+	uint64_t cuts, bounded; /* of one pass */
+	uint64_t skipped;	/* cuts that are in no section which is checked */
+	uint64_t number;	/* of the image that stands there */
+	uint64_t next;		/* of the next new one */
 	int error;
 };
 
@@ -41,6 +54,7 @@ static int walk_open(struct walk *w, const struct pm_log *log, const struct imag
 {
 	memset(w, 0, sizeof(*w));
 	w->log = log;
+	w->o = o;
 	w->sections = o->sections;
 	w->with_files = folder != NULL;
 	w->visited = visited_new();
@@ -70,6 +84,8 @@ static int begin_cut(struct walk *w)
 		return -ENOMEM;
 	for (unsigned i = 0; i < r->dirties; i++)
 		w->whole_hash[i] = pm_replay_hash(r, &r->dirty[i], r->dirty[i].versions);
+	const unsigned most = pass_most[w->pass];
+	w->choice.limit = most < w->choice.most ? most : UINT_MAX;
 	return image_choice_begin(&w->choice);
 }
 
@@ -103,6 +119,29 @@ static bool walk_step(struct walk *w)
 	return more > 0;
 }
 
+/* Once more from the first event. False: that was the last time, or w->error. */
+static bool walk_again(struct walk *w)
+{
+	struct pm_replay first;
+	if (pass_most[w->pass] >= w->choice.most)
+		return false;
+	w->error = pm_replay_open(&first, w->log, &w->o->hw, w->o->kill);
+	if (w->error)
+		return false;
+	for (unsigned f = 0; f < w->log->files && w->with_files; f++)
+		for (uint64_t at = 0; at < w->log->file[f].len; at += PM_LINE)
+			if (memcmp(w->replay.durable[f] + at, first.durable[f] + at, PM_LINE) != 0)
+				image_files_durable(&w->files, f, at / PM_LINE,
+						    first.durable[f] + at);
+	pm_replay_close(&w->replay);
+	w->replay = first;
+	w->files.at = 0; /* what is in flight is written anew */
+	w->in_cut = false;
+	w->cuts = w->bounded = w->skipped = 0;
+	w->pass++;
+	return true;
+}
+
 /* The next image that none before was equal to. False: there is none, or w->error. */
 static bool walk_next(struct walk *w)
 {
@@ -116,12 +155,15 @@ static bool walk_next(struct walk *w)
 			}
 		}
 		w->bounded += w->in_cut && w->choice.bounded && !w->choice.one;
-		if (w->in_cut && !walk_step(w))
+		bool more = !w->in_cut || walk_step(w);
+		while (more && (!pm_replay_cut(&w->replay) || engine_here(w) == PM_NO_CHECK)) {
+			w->skipped += pm_replay_cut(&w->replay);
+			more = walk_step(w);
+		}
+		if (!more && (w->error || !walk_again(w)))
 			return false;
-		w->in_cut = false;
-		while (!pm_replay_cut(&w->replay) || engine_here(w) == PM_NO_CHECK)
-			if (!walk_step(w))
-				return false;
+		if (!more)
+			continue;
 		w->in_cut = true;
 		w->cuts++;
 		w->error = begin_cut(w);
@@ -215,16 +257,16 @@ static int find_late(struct walk *w, struct image_judge *judge, const unsigned *
 	return error;
 }
 
-static bool left_off(const struct images_options *o)
-{
-	return o->bounds && o->bounds->stop && *o->bounds->stop;
-}
-
 /* Seconds that are left of those that it may take; 0: they are not counted. */
 static double time_left(const struct images_options *o)
 {
 	const double until = o->bounds ? o->bounds->until : 0;
 	return until > 0 ? until - clock_seconds() : 0;
+}
+
+static bool left_off(const struct images_options *o)
+{
+	return (o->bounds && o->bounds->stop && *o->bounds->stop) || time_left(o) < 0;
 }
 
 /* --- in the processes --- */
@@ -398,7 +440,7 @@ static int give_back(struct walk *w, struct image_judge *judge, unsigned *left,
 				left[i] = was;
 				continue;
 			}
-			error = judge_here(w, judge, left, &v);
+			error = left_off(w->o) ? -EINTR : judge_here(w, judge, left, &v);
 			if (error) {
 				left[i] = was;
 				break;
@@ -517,13 +559,14 @@ static int count_images(struct search *s, struct images_result *result)
 	struct walk w;
 	int error = walk_open(&w, s->log, s->o, NULL, NULL);
 	while (!error && walk_next(&w))
-		if (left_off(s->o) || time_left(s->o) < 0)
+		if (left_off(s->o))
 			error = -EINTR;
 	if (!error)
 		error = w.error;
 	s->images = result->images = w.next;
 	result->cuts = w.cuts;
 	result->bounded = w.bounded;
+	result->skipped = w.skipped;
 	walk_close(&w);
 	return error;
 }
@@ -546,16 +589,19 @@ static int judge_all(struct search *s, struct image_verdict *verdict, struct ima
 {
 	struct image_way *way = &result->way;
 	const double left = time_left(s->o);
+	struct driver_bounds bounds = s->o->bounds ? *s->o->bounds : (struct driver_bounds){0};
 	if (left < 0)
 		return -EINTR;
+	if (left > 0) /* the rest is for causes */
+		bounds.until -= left * CAUSES_SHARE;
 	/* Results that are kept have the same units in any run. */
 	s->chunk = left > 0 && !s->o->bounds->results ? CHUNK_TIMED : CHUNK;
 	unsigned units = (unsigned)((s->images + s->chunk - 1) / s->chunk);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
-	bool *done = calloc(units + 1, sizeof(*done));
+	bool *done = calloc(units + 1, sizeof(*done)), served = false;
 	struct driver driver = {
 		.units = units,
-		.how = {.jobs = s->o->jobs, .bounds = s->o->bounds, .progress = s->o->progress},
+		.how = {.jobs = s->o->jobs, .bounds = &bounds, .progress = s->o->progress},
 		.result_bytes = sizeof(*chunk),
 		.work = work,
 		.end = seats_end,
@@ -574,6 +620,7 @@ static int judge_all(struct search *s, struct image_verdict *verdict, struct ima
 			error = chunk[u].error;
 			continue;
 		}
+		served |= chunk[u].way.kind == IMAGE_WAY_SERVED;
 		if (!way->kind) {
 			way->kind = chunk[u].way.kind;
 			way->number = chunk[u].way.number;
@@ -586,6 +633,9 @@ static int judge_all(struct search *s, struct image_verdict *verdict, struct ima
 			result->judged++;
 		}
 	}
+	/* Those that it did not open were as quick as it is. */
+	if (way->kind == IMAGE_WAY_UNOPENED && served)
+		way->kind = IMAGE_WAY_SERVED;
 	free(done);
 	free(chunk);
 	return error;

@@ -70,10 +70,11 @@ struct image_cause {
 
 struct images_result {
 	uint64_t cuts,
-		bounded; /* places where the power fails; ... with more images than are tried */
-	uint64_t images; /* different ones; -EINTR before they were counted: so many of them */
-	uint64_t judged; /* of them */
-	bool rough;	 /* causes were not made smaller by giving lines back: -EINTR came first */
+		bounded;  /* places where the power fails; ... with more images than are tried */
+	uint64_t skipped; /* such places where no section is checked */
+	uint64_t images;  /* different ones; -EINTR before they were counted: so many of them */
+	uint64_t judged;  /* of them */
+	bool rough;	  /* causes were not made smaller by giving lines back: -EINTR came first */
 	uint64_t bad;
 	bool all_bad;
 	struct image_cause *cause; /* the one with the smallest image number first */

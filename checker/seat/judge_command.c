@@ -162,11 +162,12 @@ static int ask(struct image_seat *s, const struct image_checker *c, const char *
 	return error;
 }
 
-/* It was to serve, and has ended without. */
+/* It was to serve, and has ended without. One that did not open this image may open others: many a
+ * checker ends at once where nothing was acknowledged. */
 static void give_up(struct image_seat *s)
 {
 	const struct board *b = s->board;
-	s->alone = true;
+	s->alone = !atomic_load(&b->loaded) || atomic_load(&b->refused);
 	s->way = (struct image_way){.kind = IMAGE_WAY_UNOPENED};
 	if (!atomic_load(&b->loaded))
 		s->way.kind = IMAGE_WAY_STATIC;
@@ -217,6 +218,8 @@ int judge_command(struct image_seat *s, const struct image_checker *c, const cha
 	}
 	if (!s->alone && !atomic_load(&s->board->serving))
 		give_up(s);
+	else if (!s->alone)
+		s->way = (struct image_way){.kind = IMAGE_WAY_SERVED};
 	if (outcome != SEAT_ANSWERED)
 		verdict[(*n)++] = outcome == SEAT_LATE ? (struct image_verdict){.how = IMAGE_HANG}
 						       : verdict_of(status);

@@ -323,6 +323,9 @@ static void print_summary(const struct request *r, double seconds)
 	/* Several threads and processes may have been at it at once. */
 	fprintf(stderr, "; some %.2f s of recording in %.2f s\n", (double)h->busy_ns * 1e-9,
 		seconds);
+	if (h->status > EXIT_SIGNAL)
+		fprintf(stderr, "tidemark: %s: the program was ended by signal %d (%s)\n", r->out,
+			h->status - EXIT_SIGNAL, strsignal(h->status - EXIT_SIGNAL));
 	if (h->full)
 		fprintf(stderr,
 			"tidemark: %s: it is full, or the disk is: what came later is not in "

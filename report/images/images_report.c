@@ -291,11 +291,12 @@ static json_t *remarks_json(const struct images_report *r, const json_t *doubt)
 	const bool flushes = r->log->has_flush || pm_log_unseen(r->log, PM_UNSEEN_FLUSH) ||
 			     domain_nic_flush_reaches(&o->hw) ||
 			     (!o->kill && o->hw.domain != DOMAIN_DMP);
-	return json_pack("{s:O*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b, s:b}", "doubt", doubt,
+	return json_pack("{s:O*, s:I, s:s*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b, s:b}", "doubt",
+			 doubt, "early", (json_int_t)(r->from ? x->skipped : 0), "from", r->from,
 			 "rough", x->rough, "untold", (json_int_t)x->untold, "told", IMAGE_CAUSES,
 			 "bounded", (json_int_t)x->bounded, "most", (int)o->most, "unchecked",
-			 !x->cuts && !r->left_off, "all_bad", x->all_bad, "never_flushes", !flushes,
-			 "kill", o->kill);
+			 !x->cuts && !r->left_off && !r->from, "all_bad", x->all_bad,
+			 "never_flushes", !flushes, "kill", o->kill);
 }
 
 /* --- JSON --- */

@@ -11,6 +11,7 @@ struct images_report {
 	const struct images_options *options;
 	const struct images_result *result;
 	const struct image_cause *one; /* --image: what became of it; there is no result */
+	const char *from;	       /* what the power fails from on; NULL: the start */
 	const char *left_off;	       /* "at SIGINT": the result is not of all images; or NULL */
 	/* What clients announced, and what their answers alone contradict. */
 	const struct announcements *said;

@@ -138,6 +138,7 @@ declare -A base=(
 	[judge]='good.hist'
 	[record]='--pm nowhere --out nowhere.rec -- true'
 	[images]='--log good.log --recover true'
+	[try]='--pm nowhere --run true --check true'
 	[serve]='erda --pm new.pool'
 	[put]='--server 127.0.0.1:1 k v'
 	[get]='--server 127.0.0.1:1 k'
@@ -182,6 +183,7 @@ values() {
 	CMD | CHECKER) value=('' no-such-command ./text) ;;
 	'NAME|DIR') value=('' .x 'a b' a:b "$long") ;;
 	'PATH|mr') value=('') ;; # a file that need not be there
+	'ack|call|start|EVENT|MARKER') value=('' nowhere 999999 "$long") ;;
 	*'|'*) value=('' x "$(echo "${1%%|*}" | tr a-z A-Z)") ;;
 	*) value=('' no_such_thing "$long") ;; # a name
 	esac

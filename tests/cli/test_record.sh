@@ -615,7 +615,7 @@ ACK.BEGIN
 ACK.END
 END
 # The other thread's fence makes nothing of this thread's durable: two lines are in flight until msync().
-run 0 tidemark images calls.rec --recover 'test 1 -eq 1 #' --most 100
+run 0 tidemark images calls.rec --from start --recover 'test 1 -eq 1 #' --most 100
 says '6 stores' 'the power failed at 4 places: 16 different images'
 
 # A library that brings libpmem with it, for itself.
