@@ -390,10 +390,24 @@ static void find_parts(const struct walk *w, const unsigned *left, struct image_
 	}
 }
 
-/* Has `all` lost what `some` has, and does it fail in the same way? */
-static bool includes(const struct pm_log *log, const struct image_cause *all,
+/* Has this image lost anything of the place of this event? */
+static bool loses(const struct walk *w, const unsigned *left, uint32_t event)
+{
+	const struct pm_replay *r = &w->replay;
+	for (unsigned i = 0; i < r->dirties; i++) {
+		const struct pm_line *l = &r->dirty[i];
+		for (unsigned n = pm_left_whole(l->versions, left[i]); n < l->versions; n++)
+			if (same_place(w->log, pm_replay_event(l, n), event))
+				return true;
+	}
+	return false;
+}
+
+/* Has this image, `all`, lost what `some` has, and does it fail in the same way? */
+static bool includes(const struct walk *w, const unsigned *left, const struct image_cause *all,
 		     const struct image_cause *some)
 {
+	const struct pm_log *log = w->log;
 	if (all->verdict.how != some->verdict.how || all->verdict.number != some->verdict.number ||
 	    !all->late != !some->late)
 		return false;
@@ -403,13 +417,9 @@ static bool includes(const struct pm_log *log, const struct image_cause *all,
 			return !all->parts && all->at == some->at;
 		return same_place(log, (uint32_t)all->at, (uint32_t)some->at);
 	}
-	for (unsigned p = 0; p < some->parts; p++) {
-		unsigned q = 0;
-		while (q < all->parts && !same_place(log, all->part[q].event, some->part[p].event))
-			q++;
-		if (q == all->parts)
+	for (unsigned p = 0; p < some->parts; p++)
+		if (!loses(w, left, some->part[p].event))
 			return false;
-	}
 	return true;
 }
 
@@ -419,6 +429,30 @@ static bool give_line(const struct pm_replay *r, unsigned *left, unsigned i)
 	left[i] = r->dirty[i].versions;
 	pm_replay_allow(r, left);
 	return left[i] == r->dirty[i].versions;
+}
+
+#define GIVEN 32 /* changes of a line that are given back one by one */
+
+/* Of what a line has lost, give back what can be without the image becoming another one: what is
+ * lost then tells the store that matters from those before it. */
+static int give_some(struct walk *w, struct image_judge *judge, unsigned *left, unsigned i,
+		     struct image_verdict bad)
+{
+	const struct pm_replay *r = &w->replay;
+	const unsigned was = left[i], versions = r->dirty[i].versions;
+	struct image_verdict v = bad;
+	int error = 0;
+	for (unsigned k = versions; was < versions && --k > was && versions - k <= GIVEN;) {
+		left[i] = k;
+		pm_replay_allow(r, left);
+		error = left[i] != k ? 0 : left_off(w->o) ? -EINTR : judge_here(w, judge, left, &v);
+		if (error)
+			break;
+		if (left[i] == k && v.how == bad.how && v.number == bad.number)
+			return 0;
+	}
+	left[i] = was;
+	return error;
 }
 
 /* Give back what the image has lost, line by line, as long as it fails in the same way. Where
@@ -453,6 +487,8 @@ static int give_back(struct walk *w, struct image_judge *judge, unsigned *left,
 		}
 	}
 	free(fixed);
+	for (unsigned i = 0; i < r->dirties && !error; i++)
+		error = give_some(w, judge, left, i, bad);
 	return error;
 }
 
@@ -494,7 +530,7 @@ static int add_cause(struct walk *w, struct image_judge *judge, struct image_cau
 	find_parts(w, left, c);
 	/* What is left of it may be known. */
 	for (unsigned i = 0; i < result->causes && !error; i++)
-		if (includes(w->log, c, &result->cause[i])) {
+		if (includes(w, left, c, &result->cause[i])) {
 			result->cause[i].images++;
 			free(left);
 			return 0;
@@ -535,7 +571,8 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 			break;
 		result->bad++;
 		find_parts(&w, w.choice.left, &c);
-		while (known < result->causes && !includes(s->log, &c, &result->cause[known]))
+		while (known < result->causes &&
+		       !includes(&w, w.choice.left, &c, &result->cause[known]))
 			known++;
 		if (known < result->causes)
 			result->cause[known].images++;
