@@ -515,7 +515,7 @@ static unsigned lanes_of_store(const struct mutant *m, bool knobs, struct lane *
 				   : c	   ? c->variant
 					   : "default",
 			.ack_early = early,
-			.want = m->breaks & (c && !knobs ? c->keeps : m->store->promises),
+			.want = m->breaks & (c && !knobs ? expect_keeps(c) : m->store->promises),
 		};
 		if (!c && !knobs)
 			lane[n - 1].unknown = broken_by_design(&lane[n - 1]);
@@ -565,7 +565,7 @@ static unsigned lanes_of_controls(struct lane *lane, const char *mutant)
 			.variant = control[i].variant,
 			.ack_early = ack_early(&control[i]),
 			.mutant = mutant,
-			.want = control[i].keeps,
+			.want = expect_keeps(&control[i]),
 		};
 	return n;
 }
@@ -713,7 +713,7 @@ unsigned mutants_list(struct mutant list[MUTANTS_MAX])
 					    .name = control[i].variant,
 					    .what = "no bug: nothing must be found",
 					    .store = store_find(control[i].store),
-					    .breaks = control[i].keeps,
+					    .breaks = expect_keeps(&control[i]),
 					    .ack_early = ack_early(&control[i])};
 	return n;
 }

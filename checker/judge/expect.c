@@ -18,8 +18,7 @@ static struct expect_canary canary[MAX_CANARIES];
 static unsigned rows, controls, canaries;
 
 static int read_line(struct text *t, char *line, void *arg);
-static void find_kept(void);
-static struct row_table table = {.text = STORE_EXPECTED, .row = read_line, .read = find_kept};
+static struct row_table table = {.text = STORE_EXPECTED, .row = read_line};
 
 /* --- reading --- */
 
@@ -243,14 +242,6 @@ static bool keeps(const struct tm_store *store, const struct expect_control *con
 	return e ? !e->broken || e->open : store->promises & TM_BIT(c);
 }
 
-static void find_kept(void)
-{
-	for (unsigned i = 0; i < controls; i++)
-		for (int c = 0; c < TM_CONTRACTS; c++)
-			if (keeps(store_find(control[i].store), &control[i], c))
-				control[i].keeps |= TM_BIT(c);
-}
-
 /* --- asking --- */
 
 const char *expect_mistake(void)
@@ -302,6 +293,15 @@ const struct expect_control *expect_controls(unsigned *n)
 	rows_read(&table);
 	*n = controls;
 	return control;
+}
+
+unsigned expect_keeps(const struct expect_control *c)
+{
+	unsigned set = 0;
+	for (int k = 0; k < TM_CONTRACTS; k++)
+		if (keeps(store_find(c->store), c, k))
+			set |= TM_BIT(k);
+	return set;
 }
 
 const struct expect_canary *expect_canary(const char *mutant)

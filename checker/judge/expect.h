@@ -57,11 +57,12 @@ bool expect_switch_breaks(const char *store, const char *knob);
 struct expect_control {
 	const char *store, *variant;
 	const char *hardware; /* "default" or "ack_early=off" */
-	unsigned keeps;	      /* TM_BIT()s */
 };
 
 /* All controls, in the order of `stores`; *n: how many. */
 const struct expect_control *expect_controls(unsigned *n);
+/* The contracts that one of them keeps, TM_BIT()s. */
+unsigned expect_keeps(const struct expect_control *c);
 
 /* A seeded bug of a store that must be missed with a mutant of the checker. */
 struct expect_canary {

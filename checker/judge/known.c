@@ -91,14 +91,16 @@ static struct known_columns *store_columns(const struct tm_store *store)
 	return &columns_of[number];
 }
 
+/* They are together. */
 static unsigned count_rows(const struct tm_store *store, unsigned *first)
 {
-	unsigned n = 0;
-	*first = 0;
-	for (unsigned i = 0; i < rows; i++)
-		if (row[i].store == store && !n++)
-			*first = i;
-	return n;
+	unsigned end = rows;
+	while (end && row[end - 1].store != store)
+		end--;
+	*first = end;
+	while (*first && row[*first - 1].store == store)
+		--*first;
+	return end - *first;
 }
 
 static int read_row(struct text *t, char *line, void *arg)

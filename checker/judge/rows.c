@@ -36,8 +36,6 @@ const char *rows_read(struct row_table *table)
 		pthread_mutex_lock(&lock);
 		for (unsigned i = 0; stores[i] && !table->is_read && !table->mistake[0]; i++)
 			read_store(table, stores[i]);
-		if (table->read && !table->is_read)
-			table->read();
 		__atomic_store_n(&table->is_read, true, __ATOMIC_RELEASE);
 		pthread_mutex_unlock(&lock);
 	}

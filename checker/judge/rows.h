@@ -12,7 +12,6 @@
 struct row_table {
 	enum store_text text;
 	text_row *row; /* arg: the store, const; the line stays, so that rows may point into it */
-	void (*read)(void); /* NULL, or: all is read */
 	/* what rows_read() needs */
 	bool is_read;
 	char mistake[300];

@@ -146,7 +146,7 @@ struct pmem {
 	unsigned regions;
 	struct pmem_course *course; /* where it is noted what is done; NULL: nowhere */
 	struct htm htm[SIM_SERVERS];
-	unsigned htms;			 /* that are open */
+	unsigned htms;			 /* that are open; the others are zeros */
 	bool htm_commits;		 /* the running task is at the stores of its region */
 	bool notes_touched, notes_again; /* [1]: from pmem_note_touched_again() on */
 	struct touch_list {		 /* lines, in the order of their first touch */

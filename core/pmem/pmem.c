@@ -234,7 +234,8 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->nts = 0;
 	pm->nt_number = 0;
 	pm->failures = 0;
-	memset(pm->htm, 0, sizeof(pm->htm));
+	if (pm->htms)
+		memset(pm->htm, 0, sizeof(pm->htm));
 	pm->htms = 0;
 	pm->htm_commits = false;
 	if (pm->before) {

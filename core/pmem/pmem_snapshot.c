@@ -60,7 +60,8 @@ static void exchange(struct pmem *pm, struct snapshot *s)
 	SNAPSHOT_EXCHANGE(s, pm->window);
 	SNAPSHOT_EXCHANGE(s, pm->watched);
 	SNAPSHOT_EXCHANGE(s, pm->htms);
-	SNAPSHOT_EXCHANGE(s, pm->htm);
+	if (pm->htms)
+		SNAPSHOT_EXCHANGE(s, pm->htm);
 	SNAPSHOT_EXCHANGE(s, pm->durable_hash);
 	SNAPSHOT_EXCHANGE(s, pm->flight_hash);
 	SNAPSHOT_EXCHANGE(s, pm->nt_number);
