@@ -190,7 +190,8 @@ const struct pmem *line_undecided_in(const struct pmem *pm, uint32_t l);
 void lines_decide(struct pmem *pm, uint32_t first, uint32_t last);
 /* Where a host has failed, or a region of hardware transactional memory is open: lines that their
  * host lost hold one of their versions now, and regions that have these lines are aborted. */
-void lines_touched(struct pmem *pm, uint32_t first, uint32_t last, bool write);
+__attribute__((cold)) void lines_touched(struct pmem *pm, uint32_t first, uint32_t last,
+					 bool write);
 /* The line's versions up to its `upto`th since boot are durable for sure. */
 void line_make_durable(struct pmem *pm, uint32_t l, uint32_t upto);
 /* The same where it makes fewer images possible, and nothing if they are durable already. */

@@ -248,7 +248,7 @@ void sim_yield_until(struct sim *sim, uint64_t until);
 /* --- sim_cpus.c --- */
 
 /* The current task does a step that costs so much; pays what it owes. */
-void sim_owe(struct sim *sim, enum step_kind kind, uint64_t ns);
+__attribute__((cold)) void sim_owe(struct sim *sim, enum step_kind kind, uint64_t ns);
 void sim_pay(struct sim *sim);
 
 /* --- sim_delays.c, sim_scheduler.c, sim_fault.c --- */
