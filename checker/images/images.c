@@ -2,6 +2,7 @@
 /* See images.h. */
 #include "checker/images/images.h"
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -514,6 +515,37 @@ static int keep_image(const struct walk *w, const unsigned *left, struct image_c
 	return 0;
 }
 
+/* The same words, whatever numbers are in them. */
+static bool same_words(const char *a, const char *b)
+{
+	const char number[] = "0123456789abcdefABCDEF";
+	while (*a && *b) {
+		size_t n = isdigit((unsigned char)*a) ? strspn(a, number) : 0,
+		       m = isdigit((unsigned char)*b) ? strspn(b, number) : 0;
+		if (!n != !m || (!n && *a != *b))
+			return false;
+		a += n ? n : 1;
+		b += m ? m : 1;
+	}
+	return !*a && !*b;
+}
+
+/* Have both lost nothing, and does the same go wrong, wherever the power fails? An exit status
+ * without a word may mean anything, but not a signal, which a shell tells by such a status. What
+ * was printed is not known where there was no time to ask again. */
+static bool same_wrong(const struct image_cause *a, const struct image_cause *b)
+{
+	const struct image_verdict *x = &a->verdict, *y = &b->verdict;
+	const bool telling = x->how != IMAGE_EXIT || x->number > 128;
+	if (a->parts || b->parts || !a->late != !b->late || x->how != y->how ||
+	    x->number != y->number || x->broken.contract != y->broken.contract ||
+	    x->broken.key != y->broken.key)
+		return false;
+	if (!*a->said || !*b->said)
+		return telling;
+	return same_words(a->said, b->said);
+}
+
 /* `judge` NULL: what it has lost is not made less. */
 static int add_cause(struct walk *w, struct image_judge *judge, struct image_cause *c,
 		     struct images_result *result)
@@ -523,6 +555,11 @@ static int add_cause(struct walk *w, struct image_judge *judge, struct image_cau
 		return -ENOMEM;
 	memcpy(left, w->choice.left, w->replay.dirties * sizeof(*left));
 	int error = judge ? give_back(w, judge, left, c->verdict) : -EINTR;
+	struct image_verdict again;
+	if (!error)
+		error = left_off(w->o) ? -EINTR : judge_here(w, judge, left, &again);
+	if (!error && w->o->checker.recover && !w->o->checker.announced)
+		image_judge_said(judge, c->said);
 	if (error == -EINTR) {
 		result->rough = true;
 		error = 0;
@@ -535,7 +572,16 @@ static int add_cause(struct walk *w, struct image_judge *judge, struct image_cau
 			free(left);
 			return 0;
 		}
+	for (unsigned i = 0; i < result->causes && !error; i++)
+		if (same_wrong(c, &result->cause[i])) {
+			result->cause[i].images++;
+			result->cause[i].places += result->cause[i].last != c->at;
+			result->cause[i].last = c->at;
+			free(left);
+			return 0;
+		}
 	c->images = 1;
+	c->last = c->at;
 	if (!error)
 		error = keep_image(w, left, c);
 	free(left);
@@ -555,8 +601,10 @@ static int find_causes(struct search *s, const struct image_verdict *verdict,
 		return 0;
 	/* Whoever interrupts it does not want to wait. */
 	int error = walk_open(&w, s->log, s->o, left_off(s->o) ? NULL : s->folder, "causes");
+	struct image_checker checker = s->o->checker;
+	checker.listen = !checker.show && !checker.library;
 	if (!error)
-		error = image_judge_open(&judge, &s->o->checker, why, n);
+		error = image_judge_open(&judge, &checker, why, n);
 	if (!error)
 		image_judge_be_careful(judge);
 	if (!error)

@@ -10,7 +10,8 @@
  *
  * The cause of a bad image is what was lost: which stores and landings, by their places in the
  * program, had not reached the media; and the event before which the power failed where nothing was
- * lost. Of a bad image without a known cause, lines that were lost are given back one by one as
+ * lost; what then goes wrong in the same way elsewhere, and is told so by the checker, is one
+ * cause. Of a bad image without a known cause, lines that were lost are given back one by one as
  * long as it stays bad in the same way. A bad image that has lost all of what a known cause says,
  * and more, counts as one of that cause.
  */
@@ -66,6 +67,9 @@ struct image_cause {
 	uint32_t late; /* with this event, less one, and others before it that may have come earlier
 			* than they stand, these images are good; 0: there are none */
 	enum image_doubt doubt;
+	char said[IMAGE_SAID]; /* what the checker printed of it first */
+	size_t last;	       /* `at` of the latest image that was counted by what went wrong */
+	uint64_t places;       /* of a cause that has lost nothing: where the power failed else */
 };
 
 struct images_result {

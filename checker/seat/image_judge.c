@@ -18,6 +18,7 @@ struct image_judge {
 	bool doubtful;	  /* mappings are shared */
 	bool careful;	  /* what it does to the files is not believed to be all seen */
 	unsigned at_once; /* images of the next question */
+	const struct image_seat *asked; /* the latest that was */
 	/* For `recover`, or the library, and for `check`. */
 	struct image_seat seat[2][PM_FILES];
 };
@@ -192,6 +193,24 @@ struct image_way image_judge_way(const struct image_judge *j)
 	return way;
 }
 
+void image_judge_said(const struct image_judge *j, char said[IMAGE_SAID])
+{
+	size_t len = 0, n = 0;
+	const struct image_seat *s = j->asked;
+	char *text = s && s->output >= 0 ? seat_output(s, &len) : NULL;
+	if (text) /* there is room for it */
+		text[len] = 0;
+	const char *path = s ? s->board->path : "", *at = text ? text + strspn(text, " \t\n") : "";
+	while (*at && *at != '\n' && n < IMAGE_SAID - 3) {
+		size_t here = *path && !strncmp(at, path, strlen(path)) ? strlen(path) : 0;
+		n += (size_t)sprintf(said + n, here ? "{}" : "%c",
+				     (unsigned char)*at < ' ' ? ' ' : *at);
+		at += here ? here : 1;
+	}
+	said[n] = 0;
+	free(text);
+}
+
 /* What it printed, by the contracts. */
 static int judge_contracts(const struct image_seat *s, struct announced *announced,
 			   const struct image_moment *at, struct image_verdict *verdict)
@@ -229,7 +248,7 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	assert(*n && first + *n <= files->waiting);
 	int error = s->board ? 0
 			     : seat_open(s, files->dir, files->log, 2 * file + check,
-					 c->announced != NULL);
+					 c->announced || c->listen);
 	if (error)
 		return error;
 	if (image_checker_names_files(c)) {
@@ -240,8 +259,9 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 		command = j->command[check];
 		path = NULL;
 	}
+	j->asked = s;
 	bool is_private = image_judge_may_wait(j, files);
-	if (!is_private || c->announced) /* the output is one image's */
+	if (!is_private || s->output >= 0) /* the output is one image's */
 		*n = 1;
 	seat_images(s, files, file, is_private, first, n);
 	error = c->library ? judge_library(s, c, verdict, n)

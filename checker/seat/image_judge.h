@@ -49,6 +49,7 @@ struct image_checker {
 	const char *library, *function;
 	double patience; /* seconds that a command or a call may take */
 	bool show;	 /* what it prints */
+	bool listen;	 /* ... is kept, of the latest image: image_judge_said() */
 	/* NULL, or what the last command prints is judged by these contracts; one file of PM. */
 	struct announced *announced;
 	/* Files of Tidemark's: libtidemark-images.so and tidemark-images-caller, or NULL. */
@@ -92,5 +93,8 @@ int image_judge(struct image_judge *judge, struct image_files *files,
 /* The checker has written to the files and that was not seen: they are put right after each. */
 void image_judge_be_careful(struct image_judge *judge);
 struct image_way image_judge_way(const struct image_judge *judge);
+/* The first line that was printed about the latest image, with {} for its path; or "". */
+#define IMAGE_SAID 200
+void image_judge_said(const struct image_judge *judge, char said[IMAGE_SAID]);
 
 #endif

@@ -280,7 +280,7 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 }
 
 /* In the child, which may still share the parent's memory: only system calls. */
-static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
+static void settle(struct image_seat *s, pid_t judge, const struct image_checker *c, bool serves)
 {
 	struct sigaction none = {.sa_handler = SIG_DFL};
 	sigaction(SIGCHLD, &none, NULL);
@@ -292,13 +292,15 @@ static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
-		if (!show) {
+		if (!c->show) {
 			dup2(null, STDOUT_FILENO);
 			dup2(null, STDERR_FILENO);
 		}
 	}
 	if (s->output >= 0)
 		dup2(s->output, STDOUT_FILENO);
+	if (s->output >= 0 && c->listen)
+		dup2(s->output, STDERR_FILENO);
 	/* The pipes of other processes are not its business. */
 	close_range(3, UINT_MAX, CLOSE_RANGE_CLOEXEC);
 	if (serves)
@@ -306,13 +308,13 @@ static void settle(struct image_seat *s, pid_t judge, bool show, bool serves)
 }
 
 /* The parent's memory may be large, and is not copied. */
-static pid_t spawn(struct image_seat *s, bool show, bool serves, char *const *words,
-		   char *const *environment)
+static pid_t spawn(struct image_seat *s, const struct image_checker *c, bool serves,
+		   char *const *words, char *const *environment)
 {
 	pid_t judge = getpid(), child = vfork();
 	if (child)
 		return child;
-	settle(s, judge, show, serves);
+	settle(s, judge, c, serves);
 	execvpe(words[0], words, environment);
 	_exit(127);
 }
@@ -323,7 +325,7 @@ static pid_t become_caller(struct image_seat *s, const struct image_checker *c, 
 	pid_t judge = getpid(), child = fork();
 	if (child)
 		return child;
-	settle(s, judge, c->show, false);
+	settle(s, judge, c, false);
 	environ = environment;
 	image_calls_serve(s->board, c->library, c->function);
 }
@@ -364,7 +366,7 @@ static int start(struct image_seat *s, const struct image_checker *c, bool serve
 		clear_board(s->board);
 		ask(s);
 		driver_hold(SIG_BLOCK); /* seats_end() has to know of it */
-		s->pid = words ? spawn(s, c->show, serves, words, environment)
+		s->pid = words ? spawn(s, c, serves, words, environment)
 			       : become_caller(s, c, environment);
 		error = s->pid < 0 ? -errno : 0;
 	}

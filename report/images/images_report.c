@@ -346,7 +346,8 @@ static json_t *cause_json(const struct images_report *r, const struct image_caus
 	const struct pm_event *at = c->at < log->events ? &log->event[c->at] : NULL;
 	json_t *image = JSON_PRINTED(out, image_spec_print(out, c));
 	json_t *shown = json_pack(
-		"{s:i, s:o, s:o, s:o, s:i, s:o*}", "number", (int)number, "verdict",
+		"{s:i, s:o, s:I, s:o, s:o, s:o, s:i, s:o*}", "number", (int)number, "said",
+		json_text(c->said), "places", (json_int_t)c->places, "verdict",
 		JSON_PRINTED(out, fprintf(out, "%s%s", c->doubt ? "in doubt: " : "", words)),
 		"moment", moment_json(r, c), "again",
 		JSON_PRINTED(out, print_command(out, r, json_string_value(image))), "more_lines",

@@ -137,7 +137,7 @@ static int check(const char *how, int acked)
 	if (!strncmp(how, "shift", 5)) {
 		for (unsigned long key = 2; key <= n; key++)
 			if (!has(key))
-				return 1;
+				return printf("key %lu is lost\n", key), 1;
 		return acked > 1 && has(1) ? 3 : 0;
 	}
 	if (!strncmp(how, "address", 7))
@@ -176,7 +176,7 @@ for how in shift handle lock drop; do
 	says 'Every image is good.'
 done
 try 1 shift
-says '1. exit status 1' 'by remove_first (prog.c:' # not by put(), which the line has lost, too
+says '1. exit status 1' 'it printed: key 5 is lost' 'by remove_first (prog.c:' # not by put(), which the line has lost, too
 ! grep -q 'by put' out || fail 'the cause is another store of the line'
 try 1 handle
 says '1. exit status 1' 'by grow (prog.c:' 'of 1 cause'
@@ -188,4 +188,5 @@ says '1. exit status 1' 'by flagged (prog.c:' 'of 1 cause'
 # An address in PM is found when the program goes on with its work.
 try 0 address
 try 1 address --then './prog address {} more'
+says '1. exit status 139' 'and at 1 other place the same' 'of 1 cause' # one fault, wherever the power fails
 try 0 address-right --then './prog address-right {} more'
