@@ -14,9 +14,8 @@ static bool has_versions(unsigned answers, unsigned versions)
 	return false;
 }
 
-static unsigned trace_answer(struct source *source, const struct choice_point *at, unsigned n)
+static unsigned find_answer(struct trace_source *t, const struct choice_point *at, unsigned n)
 {
-	struct trace_source *t = (struct trace_source *)source;
 	uint64_t key = choice_key(at);
 	struct deviation d;
 	for (unsigned i = 0; i < t->list->n; i++) {
@@ -35,6 +34,15 @@ static unsigned trace_answer(struct source *source, const struct choice_point *a
 		return want->answer;
 	}
 	return 0;
+}
+
+static unsigned trace_answer(struct source *source, const struct choice_point *at, unsigned n)
+{
+	struct trace_source *t = (struct trace_source *)source;
+	unsigned answer = find_answer(t, at, n);
+	if (t->asked)
+		t->asked(t->asked_arg, at, answer, n);
+	return answer;
 }
 
 int trace_start(struct trace_source *t, const struct deviations *list)

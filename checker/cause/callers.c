@@ -83,7 +83,10 @@ static enum whose whose_is(struct where *where, uintptr_t pc)
 	file += top;
 	if (!strncmp(file, stores, strlen(stores)))
 		return strchr(file + strlen(stores), '/') ? OF_STORE : OF_STORES;
-	return strncmp(file, "core/", 5) && strncmp(file, "checker/", 8) ? OF_STORE : OF_TIDEMARK;
+	return strncmp(file, "core/", 5) && strncmp(file, "checker/", 8) &&
+			       strncmp(file, "faultinject/", 12)
+		       ? OF_STORE
+		       : OF_TIDEMARK;
 }
 
 unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
@@ -122,4 +125,9 @@ unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
 bool callers_of_store(struct where *where, uintptr_t pc)
 {
 	return pc && whose_is(where, pc) == OF_STORE;
+}
+
+bool callers_of_stores(struct where *where, uintptr_t pc)
+{
+	return pc && whose_is(where, pc) != OF_TIDEMARK;
 }

@@ -28,5 +28,7 @@ unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
 			  struct where *where, uintptr_t *out, unsigned n);
 /* Is this address in the store's own code, and not in what stores share? 0: it is not. */
 bool callers_of_store(struct where *where, uintptr_t pc);
+/* Or in that? */
+bool callers_of_stores(struct where *where, uintptr_t pc);
 
 #endif

@@ -22,6 +22,10 @@
  *    what a client that died would have written there, in the same run without its death.
  *  - None of these: the step of the run with which it begins to be wrong, as cause_probe.c finds.
  *
+ * Of whatever goes differently it is told where, and from which step to which it may happen
+ * (cause_moment.c). That gives a run that differs little and does not break: what tasks do, or
+ * find, only in the one that breaks is told, too (cause_ways.c).
+ *
  * Every statement is a fact of the event log or of such a variation. If none of these cases
  * applies, the sentence says that no cause could be named, and what differs.
  */
@@ -291,23 +295,6 @@ static int try_nic_kept(struct explanation *q)
 	return error;
 }
 
-/* What had to go differently, apart from what the power failure did. */
-static void say_deviations(struct explanation *q)
-{
-	const struct deviation_names names = {q->s->region, q->s->regions};
-	char text[DEVIATION_TEXT];
-	for (unsigned i = 0; i < q->t->deviations.n; i++) {
-		const struct deviation *d = &q->t->deviations.d[i];
-		if (d->kind == CHOICE_LINE || d->kind == CHOICE_CRASH)
-			continue;
-		deviation_print(d, &names, text, sizeof(text));
-		if (q->matters[i])
-			cause_say(q, EVENT_LOG_NONE, "it takes this to happen: %s", text);
-		else
-			cause_say(q, EVENT_LOG_NONE, "it breaks without this, too: %s", text);
-	}
-}
-
 static void explain_crash(struct explanation *q, struct loss *loss, const char *why)
 {
 	unsigned n = cause_find_losses(q, loss);
@@ -368,7 +355,12 @@ static int explain(struct explanation *q, const char *why)
 			cause_say_recovery(q);
 		}
 		cause_say_looked_at(q);
-		say_deviations(q);
+		error = cause_say_deviations(q);
+	}
+	/* Of what was lost the flush is to blame, not what was made of the rest. */
+	if (!error && (q->c->kind != CAUSE_LOST || q->foreign))
+		error = cause_say_ways(q);
+	if (!error) {
 		error = cause_add_switches(q);
 		q->c->sentence[0] = (char)toupper((unsigned char)q->c->sentence[0]);
 	}
@@ -385,6 +377,7 @@ static int explain_outcome(struct explanation *q, const struct replay_outcome *o
 	cause_print(why, sizeof(why), "%s", out->text[q->contract]);
 	int error = explain(q, why);
 	event_log_free(&q->instead);
+	deviations_free(&q->nearest);
 	free(q->matters);
 	return error;
 }

@@ -10,7 +10,7 @@
 #include "checker/trace/trace.h"
 #include "checker/world/where.h"
 
-#define CAUSE_FACTS    40
+#define CAUSE_FACTS    48
 #define CAUSE_TEXT     700
 #define CAUSE_SWITCHES 4
 #define CAUSE_NAME     64

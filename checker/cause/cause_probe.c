@@ -27,6 +27,7 @@ struct probe_point {
 	bool wrong; /* the contract breaks */
 	bool found; /* a reader finds the value that is wrong in the trace, ... */
 	bool right; /* ... or the one that is right */
+	struct deviation crash;
 };
 
 struct probe {
@@ -92,7 +93,6 @@ static void look(void *arg, struct world *world, const struct choice_point *at)
 	struct history *h = ex->worlds.history;
 	const unsigned machine = world->machine + 1;
 	struct world *next = &ex->worlds.world[machine];
-	(void)at;
 	if (p->n == (p->q->contract == TM_LIVE ? PROBES_LIVE : PROBES) || !is_new(p))
 		return;
 	struct history_mark before = history_mark(h);
@@ -103,10 +103,12 @@ static void look(void *arg, struct world *world, const struct choice_point *at)
 	const unsigned from = h->ops;
 	world_recover(&ex->worlds, machine, &p->plain.source, NULL, NULL, true);
 	const int32_t value = value_since(p->q, from);
-	p->point[p->n++] = (struct probe_point){.event = p->q->instead.events,
-						.wrong = is_wrong(p->q, machine, from),
-						.found = value == p->q->wrong,
-						.right = value == p->q->right};
+	struct probe_point *point = &p->point[p->n++];
+	*point = (struct probe_point){.event = p->q->instead.events,
+				      .wrong = is_wrong(p->q, machine, from),
+				      .found = value == p->q->wrong,
+				      .right = value == p->q->right};
+	deviation_record(&point->crash, at, 1, 2);
 	history_rewind(h, &before);
 	world_end(&ex->worlds, machine);
 	next->tracer = tracer;
@@ -156,6 +158,8 @@ static void find_window(struct probe *p, unsigned machine, bool crash)
 		a--;
 	for (b = k; b < p->n && p->point[b].wrong;)
 		b++;
+	if (a || b < p->n)
+		w->beside = p->point[b < p->n ? b : a - 1].crash;
 	w->first = a ? step_before(p, a) : EVENT_LOG_NONE;
 	w->last = b < p->n ? step_before(p, b) : EVENT_LOG_NONE;
 	/* By what somebody has seen or done it is wrong; was the value there, and taken back? */

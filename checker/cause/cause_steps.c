@@ -17,10 +17,16 @@
 void cause_frames(const struct explanation *q, const struct event_log *r,
 		  const struct logged_event *e, const char *before, char *buf, size_t n)
 {
+	const struct logged_event *by = e->stack ? e : cause_posted(r, e);
+	cause_frames_of(q, &r->callers, by->stack, by->pc, before, buf, n);
+}
+
+void cause_frames_of(const struct explanation *q, const struct callers *callers, uint32_t stack,
+		     uintptr_t pc, const char *before, char *buf, size_t n)
+{
 	uintptr_t frame[FRAMES];
 	char line[160];
-	const struct logged_event *by = e->stack ? e : cause_posted(r, e);
-	unsigned frames = callers_in_store(&r->callers, by->stack, by->pc, q->where, frame, FRAMES);
+	unsigned frames = callers_in_store(callers, stack, pc, q->where, frame, FRAMES);
 	size_t used = 0;
 	buf[0] = '\0';
 	for (unsigned i = 0; i < frames; i++) {

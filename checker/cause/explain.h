@@ -15,6 +15,9 @@ struct window {
 	/* Events of q->instead: what it begins with, and what it ends with; EVENT_LOG_NONE: the
 	 * beginning of the run, its end. `same`: the first in q->r. */
 	int first, last, same;
+	/* Where the power could have failed instead, and it would not be wrong; .kind 0: nowhere.
+	 */
+	struct deviation beside;
 };
 
 /* The broken contract of a trace, and what has been found out about it. */
@@ -39,6 +42,9 @@ struct explanation {
 	char seen[220], seen_against[220];
 	struct event_log instead; /* the same run without the last power failure, or the death */
 	struct window window;
+	/* One that differs little, and does not break; if one is known. */
+	struct deviations nearest;
+	bool has_nearest;
 	unsigned key;	      /* that the verdict is about; and what was read, as cause_value() */
 	int32_t wrong, right; /* VALUE_UNKNOWN: what should have been is not known */
 	/* The value that was expected (foreign: an older one of the key), NULL: none; and where the
@@ -111,6 +117,8 @@ bool cause_read_in_the_end(const struct explanation *q, const struct logged_even
  * posting of its request; "": not known. */
 void cause_frames(const struct explanation *q, const struct event_log *r,
 		  const struct logged_event *e, const char *before, char *buf, size_t n);
+void cause_frames_of(const struct explanation *q, const struct callers *callers, uint32_t stack,
+		     uintptr_t pc, const char *before, char *buf, size_t n);
 /* The posting of the request that the event is of; else the event itself. */
 const struct logged_event *cause_posted(const struct event_log *r, const struct logged_event *e);
 void cause_say_window(struct explanation *q);
@@ -122,6 +130,12 @@ void cause_say_answer(struct explanation *q);
 void cause_say_recovery(struct explanation *q);
 /* What the structural check looked at last. */
 void cause_say_looked_at(struct explanation *q);
+
+/* What goes differently, where in the code, and from which step to which it may; and find
+ * q->nearest. 0 or -ENOMEM. */
+int cause_say_deviations(struct explanation *q);
+/* Where the ways of tasks through the code part from those of q->nearest. 0 or -ENOMEM. */
+int cause_say_ways(struct explanation *q);
 
 /* --- the kinds of cause; each fills q->c --- */
 

@@ -30,7 +30,7 @@ static struct trail_step *add_step(struct trail *t, unsigned kind, uintptr_t pc)
 }
 
 /* Byte by byte, and unseen by a sanitizer: it is the store's memory. */
-__attribute__((no_sanitize("address"))) static uint64_t value_at(const void *addr, unsigned len)
+__attribute__((no_sanitize("address"))) uint64_t trail_value(const void *addr, unsigned len)
 {
 	const volatile uint8_t *byte = addr;
 	uint64_t value = 0;
@@ -57,7 +57,7 @@ static void settle(struct trail *t)
 		return;
 	assert(t->n && t->step[t->n - 1].kind != TRAIL_READ);
 	struct trail_step *s = &t->step[t->n - 1];
-	s->value = s->len ? value_at(t->written, s->len) : hash_at(t->written, t->written_len);
+	s->value = s->len ? trail_value(t->written, s->len) : hash_at(t->written, t->written_len);
 	t->written = NULL;
 }
 
@@ -75,7 +75,7 @@ static void saw_dram(void *arg, const void *addr, size_t len, bool write, uintpt
 	if (write && len)
 		t->written = addr;
 	else
-		s->value = value_at(addr, s->len);
+		s->value = trail_value(addr, s->len);
 }
 
 static void saw_event(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,

@@ -40,6 +40,9 @@ void trail_free(struct trail *trail);
 /* enum traced_kind of a step that is neither an access to DRAM nor the start of a machine. */
 unsigned trail_event(const struct trail_step *step);
 
+/* What is there, at most 8 bytes. */
+uint64_t trail_value(const void *addr, unsigned len);
+
 struct trail_parting {
 	uintptr_t asked; /* the code that, last before the ways part, reads the knob, a copy of it,
 			    or what the store has computed from it. 0: it is not known */

@@ -7,7 +7,6 @@
 #include "checker/explore/blame_find.h"
 #include "checker/explore/verdicts.h"
 #include "checker/judge/names.h"
-#include "faultinject/trace_source.h"
 
 /* On which machine a deviation happens; *machine: the one that runs when its turn comes. */
 static unsigned machine_of(const struct deviation *d, unsigned *machine)
@@ -167,6 +166,11 @@ int replay(struct explorer *ex, const struct deviations *list, bool keep,
 	}
 	for (unsigned m = 0; m < WORLDS && !error; m++) {
 		error = trace_start(&ts[m], &part[m]);
+		if (audience && audience->asked) {
+			ts[m].asked = audience->asked;
+			ts[m].asked_arg = audience->asked_arg;
+			ts[m].source.skip[CHOICE_STEP] = 0;
+		}
 		run[m] = (struct replay_part){&ts[m].source, m + 1 < WORLDS && part[m + 1].n,
 					      &part[m]};
 	}

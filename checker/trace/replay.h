@@ -6,6 +6,7 @@
  * lines included.
  */
 #include "checker/explore/explore.h"
+#include "faultinject/trace_source.h"
 
 struct replay_outcome {
 	/* .broken for LIVE and FSCK too; not for a break whose cause is known, where
@@ -32,6 +33,9 @@ struct replay_audience {
 	world_observer *probe;
 	void *probe_arg;
 	unsigned probed;
+	/* NULL, or is told of each step of a task, and of each choice of a kind that deviates. */
+	trace_asked *asked;
+	void *asked_arg;
 };
 
 /* May it be that the contract breaks when the store is filled (explore_limits.fill)? */

@@ -193,6 +193,16 @@ const char *where_function(struct where *w, uintptr_t pc)
 	return name ? name : "";
 }
 
+uintptr_t where_begin(struct where *w, uintptr_t pc)
+{
+	Dwfl_Module *module = w && pc ? dwfl_addrmodule(w->dwfl, pc) : NULL;
+	GElf_Off offset;
+	GElf_Sym symbol;
+	if (!module || !dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL))
+		return 0;
+	return pc - offset;
+}
+
 /* A compiler's name of it, if there is one, else the source's. */
 static const char *name_of(Dwarf_Die *function)
 {

@@ -23,6 +23,8 @@ const char *where_source(struct where *w, uintptr_t pc, int *number);
 uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset);
 /* The function around it, or ""; good until where_free(). */
 const char *where_function(struct where *w, uintptr_t pc);
+/* The address at which it begins; 0: not known. */
+uintptr_t where_begin(struct where *w, uintptr_t pc);
 /* The function that the line of where_print() is of, if it was inlined into that one; NULL: it was
  * not, or that is not known. As where_function() a symbol, if it is one of C++ or Rust. Good until
  * where_free(). */

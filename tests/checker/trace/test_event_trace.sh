@@ -148,7 +148,7 @@ folded() { # TRACE MOST WORDS: so many lines at most, among them these words
 	tr -s ' ' <"$here/words" | grep -qF -e "$3" || wrong "$1: does not fold to '$3'"
 }
 top=$(realpath "$(dirname "$0")/../../..")
-folded nessie-visible-DUR 160 'stores 80 bytes at index+0x0..0x4f, each 0000000000000000, in 10 pieces core/stores/nessie/recover.c:'
+folded nessie-visible-DUR 170 'stores 80 bytes at index+0x0..0x4f, each 0000000000000000, in 10 pieces core/stores/nessie/recover.c:'
 folded pilaf-unbounded-LIVE 80 '... the 8 lines above again, 264 more times, until 56192576.251 us'
 "$tidemark" replay --all "$top/tests/traces/pilaf-unbounded-LIVE.trace" >"$here/words" 2>&1
 [ "$(grep -c 'reads 64 bytes at table+0xc0$' "$here/words")" -gt 250 ] && ! grep -q ' again, ' "$here/words" ||
