@@ -3,6 +3,10 @@
 #include <assert.h>
 #include <string.h>
 
+/* One run in so many is about what the store measures; and where clocks differ. */
+#define TIMES_EVERY	   4
+#define TIMES_EVERY_CLOCKS 2
+
 uint64_t random_next(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
@@ -18,6 +22,49 @@ static uint32_t gap(const struct random_source *r, unsigned kind, uint64_t *stat
 	if (!mean || !r->left)
 		return UINT32_MAX;
 	return (uint32_t)(random_next(state) % (2 * (uint64_t)mean));
+}
+
+/*
+ * About as long as what the run has picked from all that the store measures: at, just below, just
+ * above; half and twice as much; within what clocks differ by, or something else that it measures,
+ * of its end. And now and then any length, with each power of two as likely as another.
+ */
+static uint64_t about(struct random_source *r)
+{
+	static const uint32_t near[] = {0, 1000, 4000, 10000, 40000};
+	const struct durations *all = &r->durations;
+	const uint64_t draw = random_next(&r->times), part = random_next(&r->times);
+	const uint64_t of = all->ns[0]; /* as random_durations() has put it there */
+	uint64_t margin = of / 2;
+	if (all->clocks_ns && draw & 64)
+		margin = all->clocks_ns;
+	else if (all->n > 1 && draw & 128)
+		margin = all->ns[1 + draw / 4096 % (all->n - 1)];
+	switch (draw % 8) {
+	case 0:
+		return (1024u << draw / 64 % 16) + part % (1024u << draw / 64 % 16);
+	case 1:
+		return (draw & 8 ? of * 2 : of / 2) + near[part % 5];
+	case 2:
+		return of + near[part % 5];
+	case 3:
+		return near[part % 5] < of ? of - near[part % 5] : of;
+	case 4:
+		return of + part % margin;
+	default:
+		return margin < of ? of - part % margin : part % of + 1;
+	}
+}
+
+/* The answer that delays for about as long as what the store measures, or `k` as it was. */
+static unsigned timed(struct random_source *r, unsigned k)
+{
+	if (!r->durations.n || random_next(&r->times) % 4 == 0)
+		return k;
+	uint64_t ns = about(r);
+	if (delay_of_ns(ns) < DELAY_NS)
+		ns++; /* an operation does not begin later for one of the usual times */
+	return delay_of_ns(ns);
 }
 
 /* Is the step one at which the run is to stop? Then how, else 0. */
@@ -74,7 +121,11 @@ static unsigned drawn_answer(struct source *source, const struct choice_point *a
 	if (traits->forever && n > DELAY_FOREVER && random_next(&r->state) % 5 == 0)
 		answer = DELAY_FOREVER;
 	assert(answer && answer < n);
-	r->left--;
+	const unsigned k = choice_delay(at->kind, answer);
+	if (k && k != DELAY_FOREVER)
+		answer = choice_delay_answer(at->kind, timed(r, k));
+	/* That clocks differ is no reason to have less late. */
+	r->left -= at->kind != CHOICE_CLOCK || !r->durations.n;
 	deviation_record(&d, at, answer, n);
 	deviations_add(&r->taken, &d);
 	source->skip[at->kind] = gap(r, at->kind, &r->state);
@@ -103,6 +154,8 @@ static unsigned random_answer(struct source *source, const struct choice_point *
 void random_stop(struct random_source *r, uint64_t key, uint32_t a, uint32_t b, unsigned k)
 {
 	assert(r->stops < RANDOM_STOPS && r->stops_left == r->stops);
+	if (k == DELAY_QUIESCENCE || k == DELAY_SWITCH)
+		k = timed(r, k);
 	if (!r->stops) {
 		r->left /= 2;
 		r->source.begins = true;
@@ -148,4 +201,34 @@ void random_survivors(struct random_source *r, uint64_t seed)
 	r->survivors = true;
 	r->source.skip[CHOICE_LINE] = 0;
 	r->lines = seed ^ 0x11e5;
+}
+
+void random_durations(struct random_source *r, uint64_t seed, const struct durations *seen)
+{
+	r->times = seed ^ 0x71e5;
+	const uint64_t draw = random_next(&r->times);
+	assert(!r->stops);
+	if (!seen->n || draw % (seen->clocks_ns ? TIMES_EVERY_CLOCKS : TIMES_EVERY))
+		return;
+	r->durations = *seen;
+	const unsigned picked = (unsigned)(draw / TIMES_EVERY % seen->n);
+	r->durations.ns[0] = seen->ns[picked];
+	r->durations.ns[picked] = seen->ns[0];
+	/* One thing is late, mostly nothing else; and clocks differ. */
+	static const uint8_t late[] = {CHOICE_STEP,   CHOICE_FETCH, CHOICE_LAND, CHOICE_STEP,
+				       CHOICE_PACKET, CHOICE_FETCH, CHOICE_STEP, CHOICE_LAND};
+	const uint64_t how = random_next(&r->times);
+	const unsigned one = late[how % 8];
+	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
+		const struct choice_traits *traits = &choice_traits[k];
+		if (k == one)
+			r->mean[k] = traits->mean[how / 8 % 4];
+		else if (k == CHOICE_CLOCK)
+			r->mean[k] = 1;
+		else if (traits->delay && how / 32 % 4)
+			r->mean[k] = 0;
+		else
+			continue;
+		r->source.skip[k] = gap(r, k, &r->times);
+	}
 }

@@ -7,6 +7,7 @@
  * 0 are recorded. Never fails the power: that is the explorer's. Besides, a run can be told to
  * delay tasks at some steps (faultinject/stops.h).
  */
+#include "core/rt/durations.h"
 #include "core/rt/source.h"
 #include "faultinject/deviation.h"
 
@@ -16,6 +17,8 @@ struct random_source {
 	uint64_t state;
 	uint64_t lines; /* random_survivors() */
 	bool survivors;
+	uint64_t times;		    /* random_durations() */
+	struct durations durations; /* n 0: the run has none */
 	struct {
 		uint64_t key; /* choice_key() of a step, with its a and b */
 		uint32_t a, b;
@@ -31,6 +34,9 @@ void random_start(struct random_source *r, uint64_t seed, unsigned max_deviation
 /* After random_start(), where one of several servers can fail: what is left of its lines is drawn.
  */
 void random_survivors(struct random_source *r, uint64_t seed);
+/* After random_start(), and before random_stop(): in one run in some, half of the delays are about
+ * as long as something that the store measures. */
+void random_durations(struct random_source *r, uint64_t seed, const struct durations *seen);
 /* After random_start(): at the step that is named so (choice_key(), a and b) delay its task for
  * "delay k", and deviate less otherwise. */
 void random_stop(struct random_source *r, uint64_t key, uint32_t a, uint32_t b, unsigned k);

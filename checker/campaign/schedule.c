@@ -25,6 +25,7 @@ int schedule_open(struct schedule *s, struct worlds *worlds, uint64_t seed, unsi
 	s->worlds = worlds;
 	stops_record(&s->stops);
 	record(s, &s->stops);
+	s->durations = *sim_durations(worlds->world[0].sim);
 	const struct setup *setup = worlds->world[0].setup;
 	s->stops.wanted = HAPPENINGS;
 	if (setup->servers > 1) {
@@ -66,6 +67,7 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 		return NULL;
 	}
 	random_start(&s->random, s->seed * 1000003 + run, s->deviations);
+	random_durations(&s->random, s->seed * 1000003 + run, &s->durations);
 	if (stops_servers_fail(&s->stops))
 		random_survivors(&s->random, s->seed * 1000003 + run);
 	if (run % STOP_EVERY == STOP_EVERY - 1)

@@ -19,6 +19,7 @@ struct schedule {
 	unsigned deviations; /* random ones of a run at most */
 	struct stops stops;  /* `wanted` may be less, after schedule_open(); ... */
 	unsigned events;     /* that befall several servers in one run, at most; 0: 1; likewise */
+	struct durations durations; /* that the plain run has measured */
 	struct worlds *worlds;
 	struct stops again; /* of a run that is stopped ... */
 	uint64_t again_of;  /* ... the nth such, from 1; 0: none yet */

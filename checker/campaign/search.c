@@ -67,7 +67,7 @@ static bool one_failed(const struct search *s)
 {
 	for (unsigned i = 0; i < s->list.n; i++) {
 		const unsigned k = choice_delay(s->list.d[i].kind, s->list.d[i].answer);
-		if (k >= DEATH_ONE && !server_is_cut(death_event(k)))
+		if (delay_befalls_one(k) && !server_is_cut(death_event(k)))
 			return true;
 	}
 	return false;

@@ -104,7 +104,7 @@ static bool came_back(const struct explanation *q, unsigned machine, const struc
 	if (death->answer == DELAY_FOREVER)
 		return false;
 	const unsigned k = choice_delay(CHOICE_STEP, death->answer);
-	if (k == DEATH_SERVER || k >= DEATH_ONE)
+	if (k == DEATH_SERVER || delay_befalls_one(k))
 		return true; /* as always, or it is not this client's */
 	for (size_t i = r->events; i-- > r->machine_from[machine];)
 		if (r->event[i].op.client == death->op.client && is_deed(&r->event[i]))
@@ -185,7 +185,7 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 	for (unsigned i = 0; i < all->n && death == all->n; i++)
 		if (all->d[i].kind == CHOICE_STEP &&
 		    (all->d[i].answer == DELAY_FOREVER ||
-		     choice_delay(CHOICE_STEP, all->d[i].answer) >= DEATH_SERVER) &&
+		     delay_kills(choice_delay(CHOICE_STEP, all->d[i].answer))) &&
 		    q->matters[i])
 			death = i;
 	if (death < all->n)

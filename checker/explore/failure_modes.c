@@ -7,7 +7,7 @@ unsigned failure_mode_kinds(const struct deviations *taken)
 	unsigned kinds = 0;
 	for (unsigned i = 0; i < taken->n; i++) {
 		const struct deviation *d = &taken->d[i];
-		if (choice_delay(d->kind, d->answer) >= DEATH_SERVER) {
+		if (delay_kills(choice_delay(d->kind, d->answer))) {
 			kinds |= FAILURE_MODE_DEATH;
 			continue;
 		}

@@ -250,9 +250,17 @@ static bool shorten_delay(struct shrinker *sh, unsigned i)
 	const struct deviation *d = &sh->best.run.d[i];
 	unsigned k = choice_delay(d->kind, d->answer);
 	bool counted = choice_traits[d->kind].counted;
-	if ((counted ? d->answer : k) <= 1 || k >= DEATH_SERVER || !copy_best(sh, &c))
+	if ((counted ? d->answer : k) <= 1 || delay_kills(k) || !copy_best(sh, &c))
 		return false;
-	k = k == DELAY_QUIESCENCE ? DELAY_5MS : k - 1;
+	if (k >= DELAY_NS) {
+		const unsigned exact = k;
+		for (k = DELAY_FOREVER - 1; k && choice_delay_ns(k) > choice_delay_ns(exact); k--)
+			;
+		if (!k)
+			return false;
+	} else {
+		k = k == DELAY_QUIESCENCE ? DELAY_5MS : k - 1;
+	}
 	c.run.d[i].answer = counted ? d->answer - 1 : choice_delay_answer(d->kind, k);
 	return attempt(sh, &c);
 }

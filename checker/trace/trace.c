@@ -379,8 +379,8 @@ static int check_names(struct trace_reader *r, const struct deviation *d)
 			"%s is no operation of this trace; expected one of the clients' lines", op);
 	}
 	const unsigned death = choice_delay(d->kind, d->answer),
-		       server = death >= DEATH_ONE ? death_server(death) : 0;
-	if (death >= DEATH_ONE && (s->servers == 1 || server >= s->servers))
+		       server = delay_befalls_one(death) ? death_server(death) : 0;
+	if (delay_befalls_one(death) && (s->servers == 1 || server >= s->servers))
 		return text_wrong(&r->text, "server %u of a store that has %u; expected %s",
 				  server + 1, s->servers,
 				  s->servers == 1 ? "\"server dies\"" : "one of these");

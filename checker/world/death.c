@@ -180,7 +180,7 @@ void world_dies(void *arg, unsigned host, unsigned how)
 					   "the machine dies"};
 	struct world *w = arg;
 	assert(w->booted); /* before that no source is asked */
-	if (how >= DEATH_ONE) {
+	if (delay_befalls_one(how)) {
 		happens_to(w, host_server(host), death_event(how));
 		return;
 	}

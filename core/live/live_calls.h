@@ -74,6 +74,7 @@ int live_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc);
 #define rt_pm_full	live_rt_pm_full
 /* Nothing is taken away from a live store. */
 #define rt_check(holds)	 (holds)
+#define rt_duration(ns)	 (ns)
 #define rt_waits(caller) ((void)(caller), true)
 /* Its errors are not judged. */
 #define rt_client_dropped live_rt_client_dropped

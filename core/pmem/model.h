@@ -64,8 +64,8 @@ struct pending_store {
 	uint64_t off;
 	size_t len;
 	uintptr_t pc;
-	bool waits;    /* in the CPU's store buffer, ... */
-	uint8_t delay; /* ... this answer of CHOICE_BUFFER long */
+	bool waits;	/* in the CPU's store buffer, ... */
+	unsigned delay; /* ... this answer of CHOICE_BUFFER long */
 };
 
 /* A non-temporal store to one line, in its CPU's write-combining buffer. */

@@ -63,7 +63,7 @@ static void idle(struct sim *sim, const void *key)
 
 static uint64_t delay(struct sim *sim, unsigned k, const struct rnic_event *event)
 {
-	if (k < DELAY_QUIESCENCE) {
+	if (delay_is_timed(k)) {
 		sim_repeat_pending(sim, sim_now(sim) + choice_delay_ns(k));
 		return sim_now(sim) + choice_delay_ns(k);
 	}

@@ -12,8 +12,17 @@ uint64_t choice_delay_ns(unsigned k)
 	static const uint64_t ns[DELAYS + 1] = {
 		0, 100, 500, 2000, 8000, 30000, 200000, 5000000, 100000000, UINT64_MAX / 4,
 	};
-	assert(k <= DELAYS);
-	return ns[k];
+	assert(delay_is_timed(k));
+	return k >= DELAY_NS ? k - DELAY_NS : ns[k];
+}
+
+unsigned delay_of_ns(uint64_t ns)
+{
+	assert(ns && ns <= DELAY_NS_MOST);
+	for (unsigned k = 1; k < DELAY_FOREVER; k++)
+		if (choice_delay_ns(k) == ns)
+			return k;
+	return DELAY_NS + (unsigned)ns;
 }
 
 const struct server_event_row server_events[SERVER_EVENTS_END] = {
@@ -39,8 +48,8 @@ unsigned choice_delay_answer(unsigned kind, unsigned k)
 {
 	assert(kind < CHOICE_KINDS);
 	unsigned first = choice_traits[kind].delay;
-	assert(first && k && k < DEATHS_END);
-	assert(k <= DELAY_SWITCH || choice_traits[kind].forever);
+	assert(first && k && (k < DEATHS_END || k >= DELAY_NS));
+	assert(!delay_kills(k) || choice_traits[kind].forever);
 	return first + k - 1;
 }
 
@@ -48,9 +57,9 @@ bool choice_allows(unsigned kind, unsigned n, unsigned answer)
 {
 	unsigned k = choice_delay(kind, answer);
 	assert(kind < CHOICE_KINDS && n);
-	if (k >= DEATH_SERVER)
-		return choice_traits[kind].forever && k < DEATHS_END;
-	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH;
+	if (delay_kills(k))
+		return choice_traits[kind].forever;
+	return answer < n || k == DELAY_QUIESCENCE || k == DELAY_SWITCH || k > DELAY_NS;
 }
 
 static uint64_t mix64(uint64_t x)

@@ -142,8 +142,8 @@ enum crash_place {
 	CRASH_PLACES
 };
 
-/* Length of the k-th delay, nanoseconds; k from 1 to DELAYS. The longest stands for a task that
- * never runs again. */
+/* Length of the k-th delay, nanoseconds; k from 1 to DELAYS, or from DELAY_NS on. The longest
+ * stands for a task that never runs again. */
 #define DELAYS	      9
 #define DELAY_FOREVER DELAYS
 #define DELAY_5MS     7 /* longer than anything takes, shorter than any timeout */
@@ -198,6 +198,29 @@ enum server_event {
 		SERVER_EVENTS_END
 };
 #define DEATHS_END (DEATH_ONE + SERVER_EVENTS_END * SIM_SERVERS)
+/* Is it the death of something, or what happens to one of several servers? */
+static inline bool delay_kills(unsigned k)
+{
+	return k >= DEATH_SERVER && k < DEATHS_END;
+}
+static inline bool delay_befalls_one(unsigned k)
+{
+	return k >= DEATH_ONE && k < DEATHS_END;
+}
+/*
+ * And a delay of any other length, for stores that measure time (core/rt/durations.h): it lasts k -
+ * DELAY_NS nanoseconds. It is not counted among the n answers either.
+ */
+#define DELAY_NS (1u << 30)
+#define DELAY_NS_MOST \
+	(DELAY_NS - 16) /* 1.07 s; an answer is a little more than its k, and an int */
+/* The k of a delay of so many ns, from 1 to DELAY_NS_MOST. */
+unsigned delay_of_ns(uint64_t ns);
+/* Does a clock end it, so that choice_delay_ns() says when? */
+static inline bool delay_is_timed(unsigned k)
+{
+	return k <= DELAYS || k >= DELAY_NS;
+}
 static inline unsigned death_of(enum server_event event, unsigned server)
 {
 	return DEATH_ONE + event * SIM_SERVERS + server;

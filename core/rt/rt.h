@@ -28,6 +28,13 @@ void rt_sleep(uint64_t ns);
 uint64_t rt_now(void);
 
 /*
+ * `ns`, for how long something holds, where a store compares clocks: `if (rt_now() - since >
+ * rt_duration(LEASE_NS))`, `end = rt_now() + rt_duration(LEASE_NS)`. It is a mark: random runs of
+ * the simulated world delay tasks for about as long.
+ */
+uint64_t rt_duration(uint64_t ns);
+
+/*
  * Connecting, out of band (what rdma_cm or a TCP socket does on real hosts).
  * The server registers a function that is given a client's request bytes and
  * fills the reply: queue pair numbers, keys, offsets. 0 or -errno, which the

@@ -38,6 +38,7 @@ void rt_sleep(uint64_t ns)
 void sim_set_clocks(struct sim *sim, uint64_t ns)
 {
 	sim->clocks_ns = ns;
+	sim->durations.clocks_ns = (uint32_t)ns;
 }
 
 /* By how much the clock of the current task's host is ahead. */
@@ -62,6 +63,17 @@ uint64_t rt_now(void)
 {
 	struct sim *sim = sim_of_thread;
 	return sim->run.now + (sim->clocks_ns && sim->running ? clock_ahead(sim) : 0);
+}
+
+uint64_t rt_duration(uint64_t ns)
+{
+	durations_add(&sim_of_thread->durations, ns);
+	return ns;
+}
+
+const struct durations *sim_durations(const struct sim *sim)
+{
+	return &sim->durations;
 }
 
 void rt_client_dropped(uint32_t client)

@@ -85,6 +85,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->servers = sim->losses = 1;
 	sim->readmitted = 0;
 	sim->reaches = NULL;
+	sim->durations = (struct durations){0};
 	sim->clocks_ns = 0;
 	sim->clocks_known = sim->clocks_ahead = 0;
 	sim->powerless = 0;

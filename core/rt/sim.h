@@ -20,6 +20,7 @@
  */
 #include <stdarg.h>
 #include "core/hardware/profile.h"
+#include "core/rt/durations.h"
 #include "core/rt/source.h"
 #include "core/rt/places.h"
 #include "core/rt/config.h"
@@ -320,6 +321,8 @@ bool sim_is_cut(const struct sim *sim, unsigned server);
 /* Each host's clock (rt_now()) may be ahead by so much: a choice when its tasks first look at it
  * while there is a source. 0 after a reset. */
 void sim_set_clocks(struct sim *sim, uint64_t ns);
+/* What its stores have measured since its reset (rt_duration()). */
+const struct durations *sim_durations(const struct sim *sim);
 /* A host has lost its power, or has it again: until then nothing that its NIC sends leaves it. */
 void sim_set_power(struct sim *sim, unsigned host, bool on);
 bool sim_has_power(const struct sim *sim, unsigned host);

@@ -54,8 +54,8 @@ static struct delayed *new_delayed(struct sim *sim, unsigned k, uint64_t *due)
 uint64_t sim_delay(struct sim *sim, uint64_t chain, unsigned k, uint64_t delay_ns, sim_fn *fn,
 		   void *arg)
 {
-	uint64_t due = sim->run.now + delay_ns + (k < DELAY_QUIESCENCE ? choice_delay_ns(k) : 0);
-	struct delayed *delayed = k < DELAY_QUIESCENCE ? NULL : new_delayed(sim, k, &due);
+	uint64_t due = sim->run.now + delay_ns + (delay_is_timed(k) ? choice_delay_ns(k) : 0);
+	struct delayed *delayed = delay_is_timed(k) ? NULL : new_delayed(sim, k, &due);
 	assert(fn && due >= sim->run.now);
 	assert(!k || !sim->scheduler); /* with one, nothing is delayed */
 	if (k)
@@ -77,7 +77,7 @@ void sim_delay_task(struct sim *sim, unsigned k)
 	uint64_t due;
 	assert(task && !task->asleep);
 	assert(k && !sim->scheduler);
-	if (k < DELAY_QUIESCENCE) {
+	if (delay_is_timed(k)) {
 		sim_repeat_pending(sim, sim->run.now + choice_delay_ns(k));
 		sim_sleep(sim, choice_delay_ns(k));
 		return;

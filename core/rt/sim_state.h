@@ -138,6 +138,7 @@ struct sim {
 	uint32_t readmitted; /* bits, by server */
 	void (*reaches)(void *, struct op_label, unsigned);
 	void *reaches_arg;
+	struct durations durations;
 	uint64_t clocks_ns; /* sim_set_clocks(); whose choice was made, and which are ahead: */
 	uint32_t clocks_known, clocks_ahead; /* bits, by host */
 	uint32_t powerless;		     /* likewise */

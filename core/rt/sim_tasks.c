@@ -429,17 +429,17 @@ static bool happens_to(struct sim *sim, unsigned server, enum server_event event
 static void delay_or_die(struct sim *sim, unsigned k)
 {
 	struct task *task = sim->running;
-	const unsigned nth = k >= DEATH_ONE ? death_server(k) : 0;
-	bool server = k == DEATH_SERVER || k >= DEATH_ONE;
-	bool dies = server || k == DELAY_FOREVER || k > DEATH_SERVER;
-	assert(k && k < DEATHS_END);
+	const unsigned nth = delay_befalls_one(k) ? death_server(k) : 0;
+	bool server = k == DEATH_SERVER || delay_befalls_one(k);
+	bool dies = k == DELAY_FOREVER || delay_kills(k);
+	assert(k);
 	assert(!dies || server || !host_serves(task->host));
 	if (!dies) {
 		sim_delay_task(sim, k);
 		return;
 	}
-	if (k >= DEATH_ONE ? !happens_to(sim, nth, death_event(k))
-			   : server && (sim->servers > 1 || !kill_server(sim, 0)))
+	if (delay_befalls_one(k) ? !happens_to(sim, nth, death_event(k))
+				 : server && (sim->servers > 1 || !kill_server(sim, 0)))
 		return;
 	if (!server)
 		sim_kill_tasks(sim, task->host);

@@ -122,6 +122,8 @@ TEST(each_kind)
 			round_trip(&at, traits->faults, traits->faults + 1u, 0);
 		if (traits->delay)
 			round_trip(&at, choice_delay_answer(k, DELAY_SWITCH), 2, 0);
+		if (traits->delay)
+			round_trip(&at, choice_delay_answer(k, delay_of_ns(DELAY_NS_MOST)), 2, 0);
 		if (traits->counted)
 			round_trip(&at, 7, 8, 0);
 	}
@@ -229,6 +231,9 @@ static const char *const good[] = {
 	"c1/qp1 c1.put2 message 2 packet 1 try 1: lose",
 	"c1/qp1 c1.put2 message 2 packet 0 try 1: duplicate",
 	"c1/qp1 c1.put2 message 2 packet 0 try 1 copy 1: delay 2us",
+	"c1 c1.put1 before begin 1: delay 250us",
+	"server/qp4 c2.get1 reading message 2 packet 1 line 3: delay 165102ns",
+	"c1 c1.put1 buffer store 3: delay 1073ms",
 	"server/qp1 c1.get1 message 1 ack 0 try 2: lose",
 	"server/qp1 c1.get1 message 1 reply 3 try 1: delay 200us",
 	"server/qp1 c1.put2 landing message 2 packet 1 line 3: delay 8us",
@@ -347,6 +352,10 @@ static const struct {
 	{"c1 c1.none1 cache: write back all", "an operation such as"},
 	{"c1 - caches: write back all", "a point such as"},
 	{"c1 - before lunch 1: delay 2us", "a point such as"},
+	{"c1 - before store 1: delay 0ns", "TIME such as"},
+	{"c1 - before store 1: delay 250000ns", "TIME such as"}, /* one name for each */
+	{"c1 - before store 1: delay 1074ms", "TIME such as"},
+	{"c1 - before store 1: delay 1073741809ns", "TIME such as"},
 	{"c1 - before store -1: delay 2us", "a point such as"},
 	{"c1 - before store 4294967296: delay 2us", "a point such as"},
 	{"c1 - before store 99999999999999999999999: delay 2us", "a point such as"},
@@ -367,11 +376,11 @@ static const struct {
 	{"c1 - before store 3: hold 3us", "\"delay TIME\""},
 	{"c1 - before store 3: lose", "for ever"},
 	{"c1 - before store 3: hold", "\"delay TIME\""},
-	{"c1 - before store 3: delay 3us", "\"delay TIME\""},
+	{"c1 - before store 3: delay 3 us", "\"delay TIME\""},
 	{"c1 - before store 3: delay", "\"delay TIME\""},
 	{"c1 - before store 3: delay hold 2us", "\"delay TIME\""},
-	{"server - before store 3: delay for ever", "100ms"},
-	{"c1/qp1 - landing message 1 packet 1 line 1: delay for ever", "100ms"},
+	{"server - before store 3: delay for ever", "TIME such as"},
+	{"c1/qp1 - landing message 1 packet 1 line 1: delay for ever", "TIME such as"},
 	{"c1/qp1 - message 1 packet 1 try 1: delay for ever", "\"lose\""},
 	{"c1/qp1 - message 1 packet 1 try 1: deliver", "\"lose\""},
 	{"c1/qp1 - order message 1 packet 1 landed 1: 0 ahead", "N ahead"},

@@ -154,6 +154,64 @@ TEST(random_is_its_seed)
 	deviations_free(&two.taken);
 }
 
+/* How much of a run's delays are within the bounds, of 1000 seeds. */
+static unsigned delays_within(const struct durations *seen, uint64_t from, uint64_t to)
+{
+	unsigned within = 0;
+	for (uint64_t seed = 0; seed < 1000; seed++) {
+		random_start(&rs, seed, 8);
+		random_durations(&rs, seed, seen);
+		run(&rs.source, 4, 1);
+		for (unsigned i = 0; i < rs.taken.n; i++) {
+			const unsigned k = choice_delay(rs.taken.d[i].kind, rs.taken.d[i].answer);
+			const uint64_t ns = k ? choice_delay_ns(k) : 0;
+			within += ns >= from && ns <= to;
+		}
+	}
+	return within;
+}
+
+/* Where a store measures 8 ms, delays end just before that, then, and later; with clocks that
+ * differ, within that of its end. */
+TEST(random_delays_for_what_is_measured)
+{
+	struct durations seen = {.ns = {8000000}, .n = 1};
+	const struct durations none = {0};
+	ck_assert_uint_eq(delays_within(&none, 7900000, 8100000), 0);
+	ck_assert_uint_gt(delays_within(&seen, 7900000, 7999999), 10);
+	ck_assert_uint_gt(delays_within(&seen, 8000000, 8000000), 5);
+	ck_assert_uint_gt(delays_within(&seen, 8000001, 8100000), 10);
+	ck_assert_uint_gt(delays_within(&seen, 15900000, 16100000), 5);
+	const unsigned near = delays_within(&seen, 7000000, 7999999);
+	seen.clocks_ns = 1000000;
+	ck_assert_uint_gt(delays_within(&seen, 7000000, 7999999), 2 * near);
+}
+
+/* Runs that are not about time are what they were. */
+TEST(random_is_about_time_in_some_runs)
+{
+	static struct random_source without;
+	const struct durations seen = {.ns = {8000000}, .n = 1};
+	unsigned same = 0, taken = 0;
+	for (uint64_t seed = 0; seed < 400; seed++) {
+		random_start(&without, seed, 8);
+		run(&without.source, 4, 3);
+		random_start(&rs, seed, 8);
+		random_durations(&rs, seed, &seen);
+		run(&rs.source, 4, 3);
+		if (rs.durations.n) {
+			taken += rs.taken.n;
+			continue;
+		}
+		assert_same_deviations(&without.taken, &rs.taken);
+		same++;
+	}
+	ck_assert_uint_gt(same, 270);
+	ck_assert_uint_lt(same, 330);
+	ck_assert_uint_gt(taken, 100);
+	deviations_free(&without.taken);
+}
+
 TEST(random_gives_every_answer)
 {
 	const unsigned n = DELAYS + 1;

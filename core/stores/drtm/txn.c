@@ -24,7 +24,7 @@ static size_t value_len(uint64_t vlen)
 
 static uint64_t margin(const struct drtm_server *server)
 {
-	return server->params.knob[MARGIN] == MARGIN_OFF ? 0 : DELTA_NS;
+	return server->params.knob[MARGIN] == MARGIN_OFF ? 0 : rt_duration(DELTA_NS);
 }
 
 /* Is it neither locked nor leased? */
@@ -43,7 +43,7 @@ static bool is_leased(const struct drtm_server *server, uint64_t lease)
 
 uint64_t drtm_last_lease(void)
 {
-	return rt_now() + LEASE_NS + DELTA_NS;
+	return rt_now() + rt_duration(LEASE_NS) + DELTA_NS;
 }
 
 /* --- the log --- */
@@ -222,7 +222,7 @@ static int swap(struct drtm_server *server, const struct drtm_part *part, uint64
 static int lock(struct drtm_server *server, const struct drtm_part *part, bool leases, bool waits,
 		uint64_t *until)
 {
-	uint64_t want = leases ? rt_now() + LEASE_NS : drtm_own_lock(server);
+	uint64_t want = leases ? rt_now() + rt_duration(LEASE_NS) : drtm_own_lock(server);
 	uint64_t expected = 0, found = 0, nap = KV_NAP_NS;
 	for (;;) {
 		int rc = swap(server, part, expected, want, &found);
