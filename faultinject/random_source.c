@@ -3,9 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
-/* One run in so many is about what the store measures; and where clocks differ. */
-#define TIMES_EVERY	   4
-#define TIMES_EVERY_CLOCKS 2
+#define TIMES_EVERY 2 /* one run in so many is about what the store measures */
 
 uint64_t random_next(uint64_t *state)
 {
@@ -61,7 +59,11 @@ static unsigned timed(struct random_source *r, unsigned k)
 {
 	if (!r->durations.n || random_next(&r->times) % 4 == 0)
 		return k;
-	uint64_t ns = about(r);
+	/* Who meets whom: often two are late by about the same. */
+	uint64_t ns = r->late_ns && random_next(&r->times) % 4
+			      ? r->late_ns + random_next(&r->times) % 32768
+			      : about(r);
+	r->late_ns = ns > 16384 ? ns - 16384 : 0;
 	if (delay_of_ns(ns) < DELAY_NS)
 		ns++; /* an operation does not begin later for one of the usual times */
 	return delay_of_ns(ns);
@@ -157,7 +159,7 @@ void random_stop(struct random_source *r, uint64_t key, uint32_t a, uint32_t b, 
 	if (k == DELAY_QUIESCENCE || k == DELAY_SWITCH)
 		k = timed(r, k);
 	if (!r->stops) {
-		r->left /= 2;
+		r->left /= r->durations.n ? 1 : 2; /* one of those that it draws is to meet it */
 		r->source.begins = true;
 		r->step_skip = r->source.skip[CHOICE_STEP];
 		r->source.skip[CHOICE_STEP] = 0;
@@ -208,7 +210,7 @@ void random_durations(struct random_source *r, uint64_t seed, const struct durat
 	r->times = seed ^ 0x71e5;
 	const uint64_t draw = random_next(&r->times);
 	assert(!r->stops);
-	if (!seen->n || draw % (seen->clocks_ns ? TIMES_EVERY_CLOCKS : TIMES_EVERY))
+	if (!seen->n || draw % TIMES_EVERY)
 		return;
 	r->durations = *seen;
 	const unsigned picked = (unsigned)(draw / TIMES_EVERY % seen->n);
@@ -221,7 +223,7 @@ void random_durations(struct random_source *r, uint64_t seed, const struct durat
 	const unsigned one = late[how % 8];
 	for (unsigned k = 0; k < CHOICE_KINDS; k++) {
 		const struct choice_traits *traits = &choice_traits[k];
-		if (k == one)
+		if (k == one || (k == CHOICE_STEP && how / 128 % 2))
 			r->mean[k] = traits->mean[how / 8 % 4];
 		else if (k == CHOICE_CLOCK)
 			r->mean[k] = 1;

@@ -18,6 +18,7 @@ struct random_source {
 	uint64_t lines; /* random_survivors() */
 	bool survivors;
 	uint64_t times;		    /* random_durations() */
+	uint64_t late_ns;	    /* a little less than the last such delay; 0: there is none */
 	struct durations durations; /* n 0: the run has none */
 	struct {
 		uint64_t key; /* choice_key() of a step, with its a and b */

@@ -282,6 +282,14 @@ static void hold(const struct stop_point *point, struct random_source *r)
 	random_stop(r, point->key, point->a, point->b, DELAY_QUIESCENCE);
 }
 
+void stops_begin_late(const struct stops *stops, struct random_source *r)
+{
+	const struct stop_points *begins = &stops->group[STOPS_BEGIN];
+	const uint64_t draw = random_next(&r->times);
+	if (r->durations.n && begins->n && draw % 2)
+		hold(&begins->point[draw / 2 % begins->n], r);
+}
+
 /* Where others are then matters as much: mostly another client is held before, or two. */
 static const struct stop_point *hold_others(const struct stops *stops,
 					    const struct stop_point *stop, uint64_t draw,

@@ -122,4 +122,8 @@ void stops_choose(const struct stops *stops, uint64_t nth, struct random_source 
  * has one. */
 void stops_kill(const struct stops *stops, uint64_t nth, struct random_source *r);
 
+/* In half of the runs that are about a time (random_durations()): let one operation begin about so
+ * late. */
+void stops_begin_late(const struct stops *stops, struct random_source *r);
+
 #endif

@@ -76,5 +76,7 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 		stops_kill(&s->stops, run / KILL_EVERY, &s->random);
 	else if (run % AGAIN_EVERY == 1)
 		stop_again(s, run / AGAIN_EVERY);
+	else
+		stops_begin_late(&s->stops, &s->random);
 	return &s->random.source;
 }

@@ -83,7 +83,8 @@ static void give_away(struct kv_place *place, uint64_t where)
 		return;
 	if (place->reuse == KV_REUSE_GRACE)
 		kv_rooms_free_at(&place->rooms, kv_where_line(where),
-				 room_lines(kv_where_vlen(where)), rt_now() + KV_LEASE_NS);
+				 room_lines(kv_where_vlen(where)),
+				 rt_now() + rt_duration(KV_LEASE_NS));
 	else
 		mark_room(place, where, false);
 }

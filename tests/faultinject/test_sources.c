@@ -184,7 +184,7 @@ TEST(random_delays_for_what_is_measured)
 	ck_assert_uint_gt(delays_within(&seen, 15900000, 16100000), 5);
 	const unsigned near = delays_within(&seen, 7000000, 7999999);
 	seen.clocks_ns = 1000000;
-	ck_assert_uint_gt(delays_within(&seen, 7000000, 7999999), 2 * near);
+	ck_assert_uint_gt(2 * delays_within(&seen, 7000000, 7999999), 3 * near);
 }
 
 /* Runs that are not about time are what they were. */
@@ -206,8 +206,8 @@ TEST(random_is_about_time_in_some_runs)
 		assert_same_deviations(&without.taken, &rs.taken);
 		same++;
 	}
-	ck_assert_uint_gt(same, 270);
-	ck_assert_uint_lt(same, 330);
+	ck_assert_uint_gt(same, 170);
+	ck_assert_uint_lt(same, 230);
 	ck_assert_uint_gt(taken, 100);
 	deviations_free(&without.taken);
 }

@@ -56,7 +56,9 @@ enum { REUSE_OFF, REUSE_AT_ONCE, REUSE_GRACE, REUSE_LEASE };
 	  "after a restart the log begins at its start again: the next PUTs overwrite old values") \
 	X(room_early, " reuse=lease", RDA | KEEP,                                                  \
 	  "the room of a key's value is free when its next PUT begins: it is overwritten in "      \
-	  "place")
+	  "place")                                                                                 \
+	X(lease_long, " reuse=lease", RDA,                                                         \
+	  "a GET trusts what it has READ for four times as long as rooms stay as they are")
 enum { NO_BUG, SAW_BUGS(KV_BUG_VALUE) };
 
 /* Room that a client may write to. */
@@ -98,7 +100,7 @@ static unsigned lacks(const struct tm_params *params)
 		[BUG_entry_first] = KV_LACKS_ORDER,	  [BUG_value_unflushed] = KV_LACKS_VALUE,
 		[BUG_entry_unflushed] = KV_LACKS_ENTRY,	  [BUG_first_line] = KV_LACKS_LINES,
 		[BUG_delete_unflushed] = KV_LACKS_DELETE, [BUG_tail_forgotten] = 0,
-		[BUG_room_early] = KV_LACKS_PATIENCE,
+		[BUG_room_early] = KV_LACKS_PATIENCE,	  [BUG_lease_long] = 0,
 	};
 
 	return by_bug[params->knob[BUG]] | (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0);
@@ -320,7 +322,8 @@ static int get_by_request(struct saw_client *client, const void *key, size_t kle
 static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
 	struct saw_client *client = arg;
-	uint64_t began;
+	const bool is_long = has_bug(&client->kv.params, lease_long);
+	uint64_t began, lease_ns = is_long ? 4 * KV_LEASE_NS : KV_LEASE_NS;
 	int rc;
 
 	if (gets_by_request(&client->kv.params))
@@ -329,7 +332,7 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 		began = rt_now();
 		rc = kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
 	} while (client->kv.params.knob[REUSE] == REUSE_LEASE && !rc &&
-		 rt_now() - began >= KV_LEASE_NS);
+		 rt_now() - began >= rt_duration(lease_ns));
 	return rc;
 }
 
