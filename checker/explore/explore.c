@@ -616,13 +616,30 @@ static bool fails_here(struct explorer *ex, const struct world *world,
 	}
 }
 
+/* What makes a point, besides its images: what clients have seen, who has failed, and what was
+ * durable for sure. */
+static uint64_t point_past(const struct explorer *ex, const struct world *world, uint64_t seed)
+{
+	const uint64_t history = CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY)
+					 ? 0
+					 : ex->worlds.history->hash * 0xd6e8feb86659fd93u;
+	return history ^ worlds_inherited(&ex->worlds, world->machine + 1) ^
+	       XXH3_64bits_withSeed(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]),
+				    seed);
+}
+
 static uint64_t point_key(const struct explorer *ex, const struct world *world)
 {
-	uint64_t key = pmem_images_hash(world->pm);
-	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
-		key ^= ex->worlds.history->hash * 0xd6e8feb86659fd93u;
-	key ^= worlds_inherited(&ex->worlds, world->machine + 1);
-	return key ^ XXH3_64bits(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]));
+	const uint64_t key = pmem_images_hash(world->pm) ^ point_past(ex, world, 0);
+	return CHECKER_MUTANT(ex->setup, SEEN_24_BITS) ? key & 0xffffff : key;
+}
+
+/* Points that have one key are one if this is the same, too. */
+static uint32_t point_check(const struct explorer *ex, const struct world *world)
+{
+	return (uint32_t)((pmem_images_check(world->pm) + point_past(ex, world, 1)) *
+				  0x9e3779b97f4a7c15u >>
+			  32);
 }
 
 static void stop_machine(struct explorer *ex, struct world *world)
@@ -661,6 +678,13 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	ex->run_points += machine == 1;
 	ex->counts.nested_points += machine > 1;
 	struct visited_entry *entry = visited_add(ex->visited, key, &is_new);
+	const uint32_t check = point_check(ex, world);
+	if (!is_new && entry->check != check) {
+		note_wrong_run(ex, "two points at which the power may fail have one name");
+		stop_machine(ex, world);
+		return CUT_BUDGET;
+	}
+	entry->check = check;
 	if (!is_new) {
 		ex->counts.points_seen++;
 		if (machine == 1)
@@ -685,6 +709,7 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	history_rewind(h, &before);
 	assert(h->hash == hash);
 	entry = visited_add(ex->visited, key, &is_new); /* it may have moved */
+	entry->check = check;				/* or be forgotten */
 	memcpy(entry->note, note, sizeof(note));
 	if (machine == 1)
 		raise_lower_bound(ex, note);

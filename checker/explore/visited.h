@@ -10,6 +10,7 @@
 struct visited_entry {
 	uint64_t hash;
 	uint16_t note[VISITED_NOTES];
+	uint32_t check; /* the caller's, to see that it is the same state */
 };
 struct visited;
 struct visited *visited_new(void); /* NULL: out of memory */

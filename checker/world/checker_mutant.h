@@ -39,9 +39,11 @@
 /* The explorer notices these itself, in every command: explore_run() returns -ENOTRECOVERABLE. More
  * of them are in checker/recall/tree.h and checker/world/checkpoint.h, for tests of the explorer.
  */
-#define NOTICED_MUTANTS(X)                                      \
-	X(TREE_LINE_LEFT_OUT, "tree_line_left_out", "explorer", \
-	  "Images that differ in a line of odd number are taken for the same.")
+#define NOTICED_MUTANTS(X)                                                      \
+	X(TREE_LINE_LEFT_OUT, "tree_line_left_out", "explorer",                 \
+	  "Images that differ in a line of odd number are taken for the same.") \
+	X(SEEN_24_BITS, "seen_24_bits", "explorer",                             \
+	  "Points are told apart by 24 bits of their hash.")
 
 enum checker_mutant {
 	CHECKER_MUTANT_NONE,

@@ -80,6 +80,29 @@ TEST(unit)
 	campaign_free(&c);
 }
 
+/* Two points with one name: one of them would never be looked at. With whole names there are none.
+ */
+TEST(names_of_points)
+{
+	static const char *const workload[] = {"w1r2-w2r1", "ww-rr", "w1-w2-r1r2", NULL};
+	static const char *const knob[] = {"mutant=none", "mutant=seen_24_bits"};
+	for (unsigned i = 0; i < 2; i++) {
+		struct campaign c = make_campaign("efactory", "default", knob[i], workload);
+		unsigned wrong = 0;
+		c.options.runs = 1000;
+		for (unsigned unit = 0; unit < 3; unit++) {
+			struct campaign_unit u = {0};
+			wrong_explore(&c, unit, 0, &u, NULL);
+			wrong += u.error == -ENOTRECOVERABLE;
+			ck_assert(!u.error || strstr(u.why, "have one name"));
+			if (u.error)
+				ck_assert_int_eq(unlink(WRONG_TRACE), 0);
+		}
+		ck_assert_int_eq(wrong > 0, i);
+		campaign_free(&c);
+	}
+}
+
 TEST(again)
 {
 	struct campaign c = broken_campaign();
