@@ -13,7 +13,7 @@
 /* With more versions a line is told apart by where the first ones of it come from. */
 #define SOURCE_VERSIONS 1024
 
-enum { NOTHING, EVERYTHING, ONE_CUT, ONE_MISSING, ONE_ALONE, ONE_SOURCE, MOMENTS, REST, PHASES };
+enum { EVERYTHING, NOTHING, ONE_CUT, ONE_MISSING, ONE_ALONE, ONE_SOURCE, MOMENTS, REST, PHASES };
 
 void image_choice_init(struct image_choice *c, const struct pm_replay *replay, unsigned most)
 {
@@ -238,8 +238,8 @@ static bool one_line(struct image_choice *c, bool missing)
 static bool step(struct image_choice *c)
 {
 	switch (c->phase) {
-	case NOTHING:
 	case EVERYTHING:
+	case NOTHING:
 		set_all(c, c->phase == EVERYTHING);
 		return !c->i++;
 	case ONE_CUT:

@@ -2,11 +2,11 @@
 #ifndef TM_CHECKER_IMAGES_IMAGE_CHOICE_H
 #define TM_CHECKER_IMAGES_IMAGE_CHOICE_H
 /*
- * The images of one cut, those that are likely to tell something first: nothing in flight is left;
- * all is; one line is cut (line_torn), as many as half of what is tried; one line is missing; one
- * line alone is there; what one place of the program stored is missing; the moments since the last
- * cut. Then all others, if there are not too many, or a sample. The same image may come more than
- * once.
+ * The images of one cut, those that are likely to tell something first: all that is in flight is
+ * left; nothing is; one line is cut (line_torn), as many as half of what is tried; one line is
+ * missing; one line alone is there; what one place of the program stored is missing; the moments
+ * since the last cut. Then all others, if there are not too many, or a sample. The same image may
+ * come more than once.
  *
  * An image is a number for each dirty line: what is left of it (pm_replay_content()).
  */

@@ -755,7 +755,7 @@ START_TEST(first_images)
 	for (unsigned n = 0; n < 5; n++) {
 		ck_assert(image_choice_next(&c));
 		unsigned left = c.left[0] | c.left[1] << 1 | c.left[2] << 2;
-		ck_assert_uint_eq(left, n == 0 ? 0 : n == 1 ? 7 : 7 - (1u << (n - 2)));
+		ck_assert_uint_eq(left, n == 0 ? 7 : n == 1 ? 0 : 7 - (1u << (n - 2)));
 	}
 	ck_assert(!image_choice_next(&c));
 	ck_assert(c.bounded);
