@@ -176,9 +176,16 @@ static bool is_narrow(const struct report *r, unsigned config, unsigned k, char 
 	unsigned parts;
 	const uint64_t of = explore_judged(&c->total[config], c->config[config].store->servers, k,
 					   &parts);
-	const bool surprise = r->cell[config][k].surprise;
-	if (surprise && cell->broken && cell->broken_states * NARROW_OF < of)
-		snprintf(text, n, "in %" PRIu64 " of %" PRIu64, cell->broken_states, of);
+	const struct report_cell *judged = &r->cell[config][k];
+	const bool surprise = judged->surprise;
+	/* What breaks by design besides is no part of what was found. */
+	const uint64_t states = judged->strange ? cell->strange_states : cell->broken_states;
+	const uint64_t limit = judged->often ? known_limit(cell->recorded) : 0;
+	if (surprise && judged->often && cell->often_runs * NEAR_PARTS <= limit * (NEAR_PARTS + 1))
+		snprintf(text, n, "%" PRIu64 " runs for one cause, told above %" PRIu64,
+			 cell->often_runs, limit);
+	else if (surprise && cell->broken && states * NARROW_OF < of)
+		snprintf(text, n, "in %" PRIu64 " of %" PRIu64, states, of);
 	else if (!surprise && cell->nearly_limit && c->options.shares)
 		snprintf(text, n, "%" PRIu64 " runs for one cause, told from %" PRIu64,
 			 cell->nearly_runs, cell->nearly_limit);

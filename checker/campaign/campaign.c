@@ -20,7 +20,6 @@
 #include "faultinject/trace_source.h"
 
 #define FIRST_STATES 4		/* one in so many states is not kept for later runs */
-#define NEAR_PARTS   5		/* nearer to a limit than one in so many is near */
 #define TWICE_PART   4		/* options.twice: one in so many runs and states more */
 #define ALL_IMAGES   (1u << 20) /* of a point: more are not tried, and the search says so */
 

@@ -72,6 +72,8 @@ struct campaign_options {
 	void *taken_arg;
 };
 
+#define NEAR_PARTS 5 /* nearer to a limit than one in so many is near */
+
 /* One contract of one configuration. */
 struct campaign_cell {
 	bool broken;

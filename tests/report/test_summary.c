@@ -288,6 +288,31 @@ TEST(narrow)
 	find(" crashtest efactory --budget whole --seed 5\n");
 }
 
+/* A surprise that is one by a few runs, and one that few of the broken states are. */
+TEST(narrow_surprises)
+{
+	struct campaign_cell *often = &m.c.cell[config("erda", "ddio=off")][TM_DUR],
+			     *strange = &m.c.cell[config("efactory", "default")][TM_LIN];
+	often->broken = often->often = true;
+	often->broken_states = 5000;
+	often->recorded = 22;
+	often->often_runs = 58;
+	strange->broken = strange->strange = true;
+	strange->broken_states = 50000;
+	strange->strange_states = 3;
+	m.c.total[config("efactory", "default")].runs = 231205;
+	m.c.total[config("efactory", "default")].states = 231205;
+	m.c.total[config("erda", "ddio=off")].states = 20000;
+	m.c.options.shares = true;
+	print();
+	find("erda (ddio=off) DUR (58");
+	find("efactory LIN (in 3 of ");
+	often->often_runs = 65;
+	strange->strange_states = 300;
+	print();
+	ck_assert_ptr_null(strstr(m.text, "narrow"));
+}
+
 TEST(not_narrow)
 {
 	struct campaign_cell *rare = &m.c.cell[config("efactory", "default")][TM_KEEP];
