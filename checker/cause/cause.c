@@ -176,7 +176,6 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 	q->op = world_op_label(h, v->op);
 	q->against = world_op_label(h, v->against);
 	q->within = label_within(h, v->op);
-	q->against_within = label_within(h, v->against);
 	if (CONTRACTS_NAMING_MISSED & TM_BIT(q->contract))
 		q->expected = value_of(q, h, v->against);
 	q->foreign = v->op >= 0 && h->op[v->op].kind == HISTORY_GET &&

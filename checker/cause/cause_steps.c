@@ -231,21 +231,6 @@ static void say_found(struct explanation *q)
 	}
 }
 
-static void say_acknowledged(struct explanation *q)
-{
-	const unsigned machine = q->against_machine, kinds = 1u << TRACED_POST;
-	char words[120], frames[FRAMES_TEXT];
-	int post = find_last(q, q->against_within, machine, false, kinds, EVENT_LOG_NONE, NULL);
-	if (post < 0)
-		post = find_last(q, q->against_within, machine, true, kinds, EVENT_LOG_NONE, NULL);
-	if (post < 0)
-		return;
-	cause_op(q, q->against_within, machine, words, sizeof(words));
-	cause_frames(q, q->r, &q->r->event[post], "", frames, sizeof(frames));
-	cause_say(q, post, "before %s returns %s posts, in %s", words,
-		  event_log_actor(q->r, &q->r->event[post]), frames);
-}
-
 /* Of a race the sentence says how accesses met; and here, which step to look at. */
 static void add_to_sentence(struct explanation *q, bool by_write)
 {
@@ -285,8 +270,6 @@ void cause_say_answer(struct explanation *q)
 	}
 	if (!w->known || w->wrong)
 		say_found(q);
-	if (!by_write && q->against.client && q->against.kind != OP_GET)
-		say_acknowledged(q);
 }
 
 /* --- who lost it --- */

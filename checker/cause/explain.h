@@ -37,7 +37,7 @@ struct explanation {
 	 * with the machine that it ran on and what it saw as a sentence. Client 0 and kind 0: none.
 	 */
 	struct op_label op, against;
-	struct op_label within, against_within; /* as what their transactions go by */
+	struct op_label within; /* as what its transaction goes by */
 	unsigned machine, against_machine;
 	char seen[220], seen_against[220];
 	struct event_log instead; /* the same run without the last power failure, or the death */
@@ -124,8 +124,7 @@ const struct logged_event *cause_posted(const struct event_log *r, const struct 
 void cause_say_window(struct explanation *q);
 /* If no cause has been named: the first step of the window. */
 void cause_explain_window(struct explanation *q);
-/* The last looks of the verdict's operation, whose bytes it read, and how the one that it
- * contradicts was acknowledged. */
+/* The last looks of the verdict's operation, and whose bytes it read. */
 void cause_say_answer(struct explanation *q);
 void cause_say_recovery(struct explanation *q);
 /* What the structural check looked at last. */
