@@ -185,7 +185,7 @@ static enum role role_of(const struct explanation *q, const struct way_place *p)
 	return strchr(p->name, '/') ? OF_OTHERS : OF_RECOVERY;
 }
 
-/* "client 1's PUT k1", "servers for client 1's PUT k1", "recovery" */
+/* "client 1's PUT k1", "a server for client 1's PUT k1", "the server" */
 static void role_words(const struct explanation *q, enum role role, char *buf, size_t n)
 {
 	const bool before = role == OF_CLIENT_BEFORE || role == OF_SERVERS_BEFORE;
@@ -193,7 +193,7 @@ static void role_words(const struct explanation *q, enum role role, char *buf, s
 	cause_op(q, before ? q->against : q->op, before ? q->against_machine : q->machine, op,
 		 sizeof(op));
 	cause_print(buf, n, "%s%s",
-		    role == OF_SERVERS || role == OF_SERVERS_BEFORE ? "servers for " : "",
+		    role == OF_SERVERS || role == OF_SERVERS_BEFORE ? "a server for " : "",
 		    role == OF_RECOVERY ? "the server"
 		    : role == OF_OTHERS ? "a task of the server"
 					: op);
