@@ -9,7 +9,7 @@
 
 static const struct budget budgets[] = {
 	{"quick", 50, 500},
-	{"usual", 600, 6000},
+	{"usual", 450, 4500},
 	{"whole", BUDGET_WHOLE_RUNS, BUDGET_WHOLE_STATES},
 };
 #define BUDGETS (sizeof(budgets) / sizeof(budgets[0]))

@@ -17,7 +17,7 @@ run 0 $one --runs 2000 --states 20000 --json numbers.json
 same whole.json numbers.json || fail 'whole is another campaign than before'
 same whole.json usual.json >/dev/null && fail 'whole is no more than usual'
 run 0 $one --budget quick --runs 7 --states 60
-says '7 of the usual 600 runs of a workload, 60 of the usual 6000 crash states'
+says '7 of the usual 450 runs of a workload, 60 of the usual 4500 crash states'
 
 # Of several servers, two fail in some more runs.
 run 0 tidemark crashtest mojim --workload w --budget whole --no-traces --quiet --json twice.json
@@ -29,7 +29,7 @@ run 0 $few --jobs 3 --json three.json
 same <(grep -v '"jobs"' one.json) <(grep -v '"jobs"' three.json) || fail 'another number of processes, another result'
 
 run 0 tidemark crashtest efactory --budget quick --no-traces --quiet
-says 'is as expected: 50 of the usual 600 runs of a workload' 'expected to break, and not seen to with so small a budget: efactory ('
+says 'is as expected: 50 of the usual 450 runs of a workload' 'expected to break, and not seen to with so small a budget: efactory ('
 
 bad '--budget: "all"; expected one of: quick usual whole' tidemark crashtest erda --budget all
 bad 'expected no --exhaustive' tidemark crashtest erda --budget quick --exhaustive

@@ -173,7 +173,7 @@ timed() {
 	one_word 3 warning 'Left off after --time: 0 of 1 workloads are done, 0 of 1 configurations are finished; what was done is as expected.'
 	all='--out none --json cut.json --junit cut.xml --sarif cut.sarif --annotations --html pages'
 	run 0 crashtest rdmp_kv --workload w --workload wr --runs 60 $all
-	one_word 0 notice "Everything that was tried is as expected: 60 of the usual 600 runs of a workload, 2 workloads instead of the usual $builtin, 1 configuration instead of the usual 15."
+	one_word 0 notice "Everything that was tried is as expected: 60 of the usual 450 runs of a workload, 2 workloads instead of the usual $builtin, 1 configuration instead of the usual 15."
 	run 0 crashtest rdmp_kv --workload w --exhaustive --preemptions 0 $all
 	one_word 0 notice 'Everything within the bounds of --exhaustive is as expected.'
 	run 3 crashtest rdmp_kv --workload w --exhaustive --preemptions 0 --states 3 $all

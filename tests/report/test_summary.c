@@ -407,10 +407,10 @@ TEST(holds_on_some_hardware)
 /* Of a small budget it is said how small it was. */
 TEST(small_budget)
 {
-	snprintf(m.r.tried, sizeof(m.r.tried), "60 of the usual 600 runs of a workload");
+	snprintf(m.r.tried, sizeof(m.r.tried), "60 of the usual 450 runs of a workload");
 	print();
 	ck_assert_int_eq(m.r.conclusion.status, EXIT_HELD);
-	find("\nEverything that was tried is as expected: 60 of the usual 600 runs of a "
+	find("\nEverything that was tried is as expected: 60 of the usual 450 runs of a "
 	     "workload.\n");
 }
 
