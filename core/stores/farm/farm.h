@@ -24,7 +24,7 @@
  *	| head: line | mark[senders]  | region 0: object | region 1: object | log of each sender |
  *	+------------+----------------+------------------+------------------+--------------------+
  *
- *	head	0x00 u64 copying  regions, as bits, that are being copied, and are nothing yet
+ *	head	0x00 u64 copying  regions, as bits, of which this is no copy, or none yet
  *
  *	mark	0x00 u64 counter  the sender's transactions up to this one are truncated here
  *		0x08 u64 outcome  of the last one that was recovered: counter << 1 | committed

@@ -122,17 +122,26 @@ void farm_install(struct object *object, const struct entry *entry)
 }
 
 /* The regions' first copies are at the first server and its next, at the second and its next. */
+static uint32_t first_servers(unsigned region)
+{
+	return 3u << region;
+}
+
 int farm_format(const struct tm_env *env)
 {
+	const struct farm_pool pool = farm_pool_at(env->params, env->pm);
 	struct rt_config now;
 	do {
 		rt_config_get(&now);
 		now.epoch++;
 		for (unsigned r = 0; r < FARM_REGIONS; r++) {
-			now.part[r].servers = 3u << r;
+			now.part[r].servers = first_servers(r);
 			now.part[r].primary = r;
 		}
 	} while (!env->server && rt_config_set(&now));
+	for (unsigned r = 0; r < FARM_REGIONS; r++)
+		if (!(first_servers(r) >> env->server & 1))
+			pool.head->copying |= 1ull << r;
 	return kv_format(env);
 }
 

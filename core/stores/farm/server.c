@@ -345,6 +345,15 @@ static void forget(struct farm_server *server, uint32_t client)
 
 static int finish(struct farm_server *server, const struct ask *ask)
 {
+	uint64_t *copying = &server->pool.head->copying, others = 0;
+	for (unsigned r = 0; r < FARM_REGIONS; r++)
+		if (!(ask->map.servers[r] >> server->env.server & 1))
+			others |= 1ull << r;
+	/* A copy that no longer counts may be torn, and the records that would mend it go. */
+	if (others & ~*copying) {
+		*copying |= others;
+		pmem_persist(copying, TM_LINE);
+	}
 	server->pool.mark[ask->client].outcome = ask->outcome;
 	set_mark(server, ask->client, ask->number);
 	forget(server, ask->client);
