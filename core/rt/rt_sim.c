@@ -154,8 +154,7 @@ uint64_t rt_config_lease(const struct rt_config *known)
 	if (known->lease != own->lease)
 		return 0;
 	/* The service counts from when it got the renewal, this host from when it sent it. */
-	return rt_now() - (own->cut ? now - own->cut_at : 0) + rt_duration(RT_LEASE_NS) -
-	       RT_CONFIG_NS;
+	return rt_now() - (own->cut ? now - own->cut_at : 0) + RT_LEASE_NS - RT_CONFIG_NS;
 }
 
 int rt_listen(rt_accept_fn *fn, void *arg)

@@ -160,7 +160,7 @@ static void lease(struct hydradb_server *server, const struct kv_req *req,
 	if (server->params.knob[LEASE] == LEASE_OFF)
 		return;
 	pointer->lease_ns = lease_ns(req->op == KV_RENEW ? req->vlen : 0);
-	uint64_t end = rt_now() + rt_duration(pointer->lease_ns);
+	uint64_t end = rt_now() + pointer->lease_ns;
 	if (end > server->pointers_end) {
 		end = server->pointers_end;
 		pointer->lease_ns = end - rt_now();
