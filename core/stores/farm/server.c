@@ -118,6 +118,17 @@ static void note_last(struct sender *sender, const struct record *record)
 		sender->last = record->counter;
 }
 
+/* Has a region one copy only? Then no COMMIT-BACKUP says that the transaction is committed, and an
+ * object that is half installed needs COMMIT-PRIMARY. */
+static bool has_single(const struct farm_server *server, const struct record *record)
+{
+	for (unsigned r = 0; r < FARM_REGIONS; r++)
+		if (record->regions >> r & 1 &&
+		    !(server->map.servers[r] & (server->map.servers[r] - 1)))
+			return true;
+	return false;
+}
+
 /* `drains`: a LOCK whose sender will not ask any more is passed over. */
 static bool do_next(struct farm_server *server, uint32_t client, bool drains)
 {
@@ -131,9 +142,11 @@ static bool do_next(struct farm_server *server, uint32_t client, bool drains)
 	    record->counter > server->pool.mark[client].counter)
 		sender->live |= 1u << place;
 	note_last(sender, record);
-	if (record->type == COMMIT_PRIMARY)
+	if (record->type == COMMIT_PRIMARY) {
+		if (has_single(server, record) && server->params.knob[ACK] != ACK_NIC)
+			pmem_persist(record, record->len);
 		install_locked(server, client, record->counter);
-	else if (record->type == ABORT)
+	} else if (record->type == ABORT)
 		drop_locked(server, client, record->counter);
 	else if (record->type == TRUNCATE)
 		truncate_records(server, client, record->counter);
