@@ -160,10 +160,15 @@ static void lease(struct hydradb_server *server, const struct kv_req *req,
 	if (server->params.knob[LEASE] == LEASE_OFF)
 		return;
 	pointer->lease_ns = lease_ns(req->op == KV_RENEW ? req->vlen : 0);
-	uint64_t end = rt_now() + pointer->lease_ns;
+	const uint64_t now = rt_now();
+	if (now >= server->pointers_end) { /* time has passed since handle_get() looked */
+		memset(pointer, 0, sizeof(*pointer));
+		return;
+	}
+	uint64_t end = now + pointer->lease_ns;
 	if (end > server->pointers_end) {
 		end = server->pointers_end;
-		pointer->lease_ns = end - rt_now();
+		pointer->lease_ns = end - now;
 	}
 	if (req->op == KV_RENEW && server->params.knob[RENEWAL] == RENEWAL_UNNOTED)
 		return;
