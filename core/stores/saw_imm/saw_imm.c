@@ -41,7 +41,7 @@
 enum { METHOD = KV_CROWD + 1, GET, PERSIST, IMM_OFFSET, REUSE, BUG, KNOBS };
 enum { METHOD_SAW, METHOD_IMM, METHOD_RPC };
 enum { IMM_LINES, IMM_BYTES, IMM_BYTES8 };
-enum { REUSE_OFF, REUSE_AT_ONCE, REUSE_GRACE, REUSE_LEASE };
+enum { REUSE_OFF, REUSE_AT_ONCE, REUSE_GRACE, REUSE_LEASE, REUSE_LEASE_LONG };
 /* Seeded bugs (KV_BUG_*): their further knobs, what they break, what they do. */
 #define SAW_BUGS(X)                                                                                \
 	X(entry_first, "", RDA, "the entry names the value, durably, before the value is durable") \
@@ -56,9 +56,7 @@ enum { REUSE_OFF, REUSE_AT_ONCE, REUSE_GRACE, REUSE_LEASE };
 	  "after a restart the log begins at its start again: the next PUTs overwrite old values") \
 	X(room_early, " reuse=lease", RDA | KEEP,                                                  \
 	  "the room of a key's value is free when its next PUT begins: it is overwritten in "      \
-	  "place")                                                                                 \
-	X(lease_long, " reuse=lease", RDA,                                                         \
-	  "a GET trusts what it has READ for four times as long as rooms stay as they are")
+	  "place")
 enum { NO_BUG, SAW_BUGS(KV_BUG_VALUE) };
 
 /* Room that a client may write to. */
@@ -100,7 +98,7 @@ static unsigned lacks(const struct tm_params *params)
 		[BUG_entry_first] = KV_LACKS_ORDER,	  [BUG_value_unflushed] = KV_LACKS_VALUE,
 		[BUG_entry_unflushed] = KV_LACKS_ENTRY,	  [BUG_first_line] = KV_LACKS_LINES,
 		[BUG_delete_unflushed] = KV_LACKS_DELETE, [BUG_tail_forgotten] = 0,
-		[BUG_room_early] = KV_LACKS_PATIENCE,	  [BUG_lease_long] = 0,
+		[BUG_room_early] = KV_LACKS_PATIENCE,
 	};
 
 	return by_bug[params->knob[BUG]] | (params->knob[PERSIST] ? KV_LACKS_PERSIST : 0);
@@ -189,7 +187,8 @@ static enum kv_reuse reuse(const struct tm_params *params)
 	static const uint8_t by_knob[] = {[REUSE_OFF] = KV_REUSE_OFF,
 					  [REUSE_AT_ONCE] = KV_REUSE_AT_ONCE,
 					  [REUSE_GRACE] = KV_REUSE_GRACE,
-					  [REUSE_LEASE] = KV_REUSE_GRACE};
+					  [REUSE_LEASE] = KV_REUSE_GRACE,
+					  [REUSE_LEASE_LONG] = KV_REUSE_GRACE};
 
 	return by_knob[params->knob[REUSE]];
 }
@@ -212,7 +211,7 @@ static int serve(const struct tm_env *env)
 		return rc;
 	server->reserved = calloc(server->rpc.max_peers, sizeof(*server->reserved));
 	/* A reader that a former process's entry sent to a room is there no longer than that. */
-	if (env->params->knob[REUSE] == REUSE_LEASE)
+	if (env->params->knob[REUSE] >= REUSE_LEASE)
 		rt_sleep(KV_LEASE_NS);
 	return server->reserved ? kv_pool_serve(&server->rpc, &server->place.pool) : -ENOMEM;
 }
@@ -322,7 +321,7 @@ static int get_by_request(struct saw_client *client, const void *key, size_t kle
 static int get(void *arg, const void *key, size_t klen, void *value, size_t cap, size_t *vlen)
 {
 	struct saw_client *client = arg;
-	const bool is_long = has_bug(&client->kv.params, lease_long);
+	const bool is_long = client->kv.params.knob[REUSE] == REUSE_LEASE_LONG;
 	uint64_t began, lease_ns = is_long ? 4 * KV_LEASE_NS : KV_LEASE_NS;
 	int rc;
 
@@ -331,7 +330,7 @@ static int get(void *arg, const void *key, size_t klen, void *value, size_t cap,
 	do { /* what was READ when the lease had ended may be another value's */
 		began = rt_now();
 		rc = kv_pool_get(&client->kv, &client->table, key, klen, value, cap, vlen);
-	} while (client->kv.params.knob[REUSE] == REUSE_LEASE && !rc &&
+	} while (client->kv.params.knob[REUSE] >= REUSE_LEASE && !rc &&
 		 rt_now() - began >= rt_duration(lease_ns));
 	return rc;
 }
@@ -345,9 +344,10 @@ static const struct tm_knob knobs[] = {
 	[IMM_OFFSET] = {"imm_offset", "lines bytes bytes8",
 			"what the immediate counts: lines; bytes, of which 32 bits reach 4 GiB; "
 			"or bytes in 8 bits, which reach the end of no pool"},
-	[REUSE] = {"reuse", "off at_once grace lease",
+	[REUSE] = {"reuse", "off at_once grace lease lease_long",
 		   "when a replaced value's room is another one's: never; at once; after 1 ms; "
-		   "after 1 ms, and a GET that took as long begins anew"},
+		   "after 1 ms, and a GET that took as long begins anew; or if it took 4 ms, which "
+		   "is too long"},
 	[BUG] = KV_BUG_KNOB(SAW_BUGS),
 	[KNOBS] = {NULL, NULL, NULL},
 };
