@@ -415,7 +415,7 @@ static void cpu_copy(struct pmem *pm, uint64_t off, const uint8_t *from, int byt
 	uint64_t source;
 	assert(len <= pm->len && off <= pm->len - len);
 	cpu_settle(pm);
-	sim_work_bytes(pm->sim, pm->cost->copy, len);
+	sim_copy_bytes(pm->sim, len);
 	if (by_words(pm, len) && sim_actor(pm->sim)) {
 		copy_words(pm, off, from, byte, len, pc);
 		return;

@@ -310,8 +310,7 @@ static void *copy(void *to, const void *from, int byte, size_t len, uintptr_t pc
 		memmove((uint8_t *)to + inside, (const uint8_t *)from + inside, len - inside);
 	} else if (from) {
 		if (pool(from, &off, len, false, pc))
-			sim_work_bytes(sim_current(), sim_run_state(sim_current())->cost->copy,
-				       len);
+			sim_copy_bytes(sim_current(), len);
 		memmove(to, from, len);
 	} else {
 		memset(to, byte, len);

@@ -74,6 +74,7 @@ void sim_set_profile(struct sim *sim, const struct profile *profile);
  * bytes. Nothing where no task runs. */
 void sim_work(struct sim *sim, uint64_t ns);
 void sim_work_bytes(struct sim *sim, uint32_t ps, uint64_t bytes);
+void sim_copy_bytes(struct sim *sim, uint64_t bytes);
 void sim_flush_bytes(struct sim *sim, uint64_t bytes);
 /* sim_now() with what the current task has not paid yet (sim_cpus.c). */
 uint64_t sim_task_now(const struct sim *sim);

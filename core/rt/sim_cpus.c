@@ -12,7 +12,8 @@
  */
 #include "core/rt/sim_state.h"
 
-#define SLICE_NS 2000
+#define SLICE_NS    2000
+#define COPY_INLINE 128 /* bytes */
 
 struct cpus {
 	uint64_t free_at[SIM_HOSTS][PROFILE_CPUS];
@@ -71,6 +72,14 @@ void sim_work(struct sim *sim, uint64_t ns)
 void sim_work_bytes(struct sim *sim, uint32_t ps, uint64_t bytes)
 {
 	sim_work(sim, ps * bytes / 1000);
+}
+
+/* Small copies of known length are loads and stores, or calls, as a compiler likes: a call costs no
+ * more. */
+void sim_copy_bytes(struct sim *sim, uint64_t bytes)
+{
+	if (bytes > COPY_INLINE)
+		sim_work_bytes(sim, sim->run.cost->copy, bytes - COPY_INLINE);
 }
 
 void sim_flush_bytes(struct sim *sim, uint64_t bytes)
