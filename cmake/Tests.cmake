@@ -168,10 +168,8 @@ tidemark_test(test_litmus ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus
 	${PROJECT_SOURCE_DIR}/docs/litmus.md)
 tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_litmus_suite.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/scenarios/litmus)
-if(CMAKE_C_COMPILER_ID STREQUAL GNU) # loads cost time, and compilers differ in how many there are
-	tidemark_test(test_figures_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_figures.sh $<TARGET_FILE:tidemark>
-		${PROJECT_SOURCE_DIR}/docs/figures.md)
-endif()
+tidemark_test(test_figures_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_figures.sh $<TARGET_FILE:tidemark>
+	${PROJECT_SOURCE_DIR}/docs/figures.md)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_merge ${PROJECT_SOURCE_DIR}/tests/cli/test_merge.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

@@ -27,7 +27,7 @@
 	X(cpus, 0, 0, PROFILE_CPUS, "CPUs", "of each host; 0: one clock counts all hosts' work") \
 	X(load, 2, 0, PROFILE_MOST, "ns", "a load from PM") \
 	X(store, 2, 0, PROFILE_MOST, "ns", "a store to PM, or what a copy stores in one line") \
-	X(copy, 0, 0, PROFILE_MOST, "ps/B", "a copy to PM or out of it, for each byte besides") \
+	X(copy, 0, 0, PROFILE_MOST, "ps/B", "a copy to PM or out of it, for each byte from the 129th on") \
 	X(crc, 0, 0, PROFILE_MOST, "ps/B", "a checksum, for each byte") \
 	X(flush, 30, 0, PROFILE_MOST, "ns", "a call that flushes a range") \
 	X(flush_line, 0, 0, PROFILE_MOST, "ns", "... for each of its lines besides") \

@@ -13,7 +13,7 @@
 #include "core/rt/sim_state.h"
 
 #define SLICE_NS    2000
-#define COPY_INLINE 128 /* bytes */
+#define COPY_INLINE 128 /* bytes, as profile.h says */
 
 struct cpus {
 	uint64_t free_at[SIM_HOSTS][PROFILE_CPUS];
