@@ -53,16 +53,16 @@ TESTS(time_is_as_the_profile_says, 2)
 TESTS(work_takes_its_time, 2)
 {
 	struct profile p = of_hosts((unsigned)_i);
-	const double before = measure("put values=64 keys=1", "saw_imm/rpc", &p);
+	const double before = measure("put values=192 keys=1", "saw_imm/rpc", &p);
 	double fence, copy;
 
 	p.fence += 10000;
-	fence = measure("put values=64 keys=1", "saw_imm/rpc", &p) - before;
+	fence = measure("put values=192 keys=1", "saw_imm/rpc", &p) - before;
 	ck_assert_double_ge(fence, 10000);
 	ck_assert(fence / 10000 == (double)(int)(fence / 10000));
 	p = of_hosts((unsigned)_i);
 	p.copy = 1000000;
-	copy = measure("put values=64 keys=1", "saw_imm/rpc", &p) - before;
+	copy = measure("put values=192 keys=1", "saw_imm/rpc", &p) - before;
 	ck_assert_double_ge(copy, 64000);
 	ck_assert_double_le(copy, 64000 + 200000);
 }
