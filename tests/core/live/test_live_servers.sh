@@ -55,6 +55,7 @@ last() {
 
 # load HISTORY: in $bench
 load() {
+	done_by_now=500
 	tidemark bench --device tide0 --server "127.0.0.1:$port" --clients 2 --keys 8 --value 32 --reconnect --patience 600s \
 		--history "$1" --room 400000 --time 600s --quiet "${@:2}" >"$1.out" 2>&1 &
 	bench=$!
@@ -63,8 +64,8 @@ load() {
 # used HISTORY N: has record number N been used (checker/live/recording.h)?
 used() { od -An -tu8 -j $((4096 + 64 * $2)) -N 8 "$1" 2>/dev/null | grep -q '[1-9]'; }
 
-# goes_on HISTORY: clients do more than they have done by now
-done_by_now=0
+# goes_on HISTORY: clients do more than they have done by now, and some hundreds at least
+done_by_now=
 goes_on() {
 	while used "$1" $done_by_now; do
 		done_by_now=$((done_by_now + 500))
@@ -128,7 +129,6 @@ read_back() {
 start 2
 last 'server 1 is the primary; members: 1 2; alive: 1 2'
 load two
-done_by_now=0
 goes_on two
 all_die
 read_back three
@@ -143,7 +143,6 @@ start 1 --variant literal "${sizes[@]}"
 start 2 --variant literal "${sizes[@]}"
 last 'members: 1 2; alive: 1 2'
 load four --load
-done_by_now=0
 goes_on four
 all_die
 read_back five
