@@ -21,16 +21,15 @@
 #include "checker/hunt/mutants.h"
 #include "checker/judge/names.h"
 #include "checker/cause/cause.h"
-#include "tests/checker/explore/budget.h"
+#include "tests/checker/hunt/soon.h"
 
 #define PATTERN 400
 #define LINES	4000 /* of a source */
 
-/* At least, and at most; of a small share of the bugs more may be wrong by chance. */
-#define IS_SHARE	   (!table && (is_quick() || TM_ASAN))
-#define RIGHT_PERCENT	   (IS_SHARE ? 60 : 70)
-#define MISLEADING_PERCENT (IS_SHARE ? 8 : 5)
-#define THREE_PERCENT	   (IS_SHARE ? 30 : 40) /* right within the first three places */
+/* At least, and at most. */
+#define RIGHT_PERCENT	   70
+#define MISLEADING_PERCENT 5
+#define THREE_PERCENT	   40 /* right within the first three places */
 
 static struct mutant mutant[MUTANTS_MAX];
 static unsigned mutants;
@@ -359,15 +358,13 @@ TESTS(cause_is_the_bug, mutants)
 	static struct told told;
 	char text[600];
 
-	if (m->kind != MUTANT_STORE || (!table && !in_share(_i)) || (is_quick() && _i % 4))
-		return;
-	/* A half, and a sixth of those of several servers, which take longest. */
-	if (!table && _i % (m->store->servers > 1 ? 6 : 2))
+	if (m->kind != MUTANT_STORE || (!table && !its_cause_is_told(m, _i)))
 		return;
 	memset(&told, 0, sizeof(told));
 	o.shrunk = tell;
 	o.arg = &told;
 	ck_assert_int_eq(mutant_search(m, &o, &r), 0);
+	is_found_soon(m, &r);
 	ck_assert_msg(told.found, "%s %s: no shrunk failure", m->part, m->name);
 	read_store(m->part);
 	bool right = is_right(m, &told, text, sizeof(text));
