@@ -616,30 +616,25 @@ static bool fails_here(struct explorer *ex, const struct world *world,
 	}
 }
 
-/* What makes a point, besides its images: what clients have seen, who has failed, and what was
- * durable for sure. */
-static uint64_t point_past(const struct explorer *ex, const struct world *world, uint64_t seed)
-{
-	const uint64_t history = CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY)
-					 ? 0
-					 : ex->worlds.history->hash * 0xd6e8feb86659fd93u;
-	return history ^ worlds_inherited(&ex->worlds, world->machine + 1) ^
-	       XXH3_64bits_withSeed(ex->lower_bound, ex->setup->w.keys * sizeof(ex->lower_bound[0]),
-				    seed);
-}
+/* Points that have one key are one if `check` is the same, too. */
+struct point_name {
+	uint64_t key;
+	uint32_t check;
+};
 
-static uint64_t point_key(const struct explorer *ex, const struct world *world)
+/* A point is its images, what clients have seen, who has failed, and what was durable for sure. */
+static struct point_name name_point(const struct explorer *ex, const struct world *world)
 {
-	const uint64_t key = pmem_images_hash(world->pm) ^ point_past(ex, world, 0);
-	return CHECKER_MUTANT(ex->setup, SEEN_24_BITS) ? key & 0xffffff : key;
-}
-
-/* Points that have one key are one if this is the same, too. */
-static uint32_t point_check(const struct explorer *ex, const struct world *world)
-{
-	return (uint32_t)((pmem_images_check(world->pm) + point_past(ex, world, 1)) *
-				  0x9e3779b97f4a7c15u >>
-			  32);
+	const size_t bytes = ex->setup->w.keys * sizeof(ex->lower_bound[0]);
+	uint64_t check, past = worlds_inherited(&ex->worlds, world->machine + 1);
+	uint64_t key = pmem_images_hashes(world->pm, &check);
+	if (!CHECKER_MUTANT(ex->setup, SEEN_NO_HISTORY))
+		past ^= ex->worlds.history->hash * 0xd6e8feb86659fd93u;
+	key ^= past ^ XXH3_64bits(ex->lower_bound, bytes);
+	check += past ^ XXH3_64bits_withSeed(ex->lower_bound, bytes, 1);
+	if (CHECKER_MUTANT(ex->setup, SEEN_24_BITS))
+		key &= 0xffffff;
+	return (struct point_name){key, (uint32_t)(check * 0x9e3779b97f4a7c15u >> 32)};
 }
 
 static void stop_machine(struct explorer *ex, struct world *world)
@@ -668,7 +663,8 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	if (!fails_here(ex, world, at))
 		return CUT_APART;
 	bool living = ex->living;
-	uint64_t key = point_key(ex, world), hash = h->hash;
+	const struct point_name name = name_point(ex, world);
+	const uint64_t key = name.key, hash = h->hash;
 	if (ex->run_states && ex->counts.states >= ex->run_states && machine == 1 &&
 	    !visited_has(ex->visited, key)) {
 		ex->run_whole = false;
@@ -678,13 +674,12 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	ex->run_points += machine == 1;
 	ex->counts.nested_points += machine > 1;
 	struct visited_entry *entry = visited_add(ex->visited, key, &is_new);
-	const uint32_t check = point_check(ex, world);
-	if (!is_new && entry->check != check) {
+	if (!is_new && entry->check != name.check) {
 		note_wrong_run(ex, "two points at which the power may fail have one name");
 		stop_machine(ex, world);
 		return CUT_BUDGET;
 	}
-	entry->check = check;
+	entry->check = name.check;
 	if (!is_new) {
 		ex->counts.points_seen++;
 		if (machine == 1)
@@ -709,7 +704,7 @@ static enum cut_fate look_at_point(struct explorer *ex, struct world *world,
 	history_rewind(h, &before);
 	assert(h->hash == hash);
 	entry = visited_add(ex->visited, key, &is_new); /* it may have moved */
-	entry->check = check;				/* or be forgotten */
+	entry->check = name.check;			/* or be forgotten */
 	memcpy(entry->note, note, sizeof(note));
 	if (machine == 1)
 		raise_lower_bound(ex, note);
@@ -889,7 +884,7 @@ uint32_t explore_emptied(const struct explorer *ex)
 /* A run is made once more. False: the point was not met before. */
 static bool meet_again(struct explorer *ex, const struct world *world)
 {
-	const struct visited_entry *entry = visited_find(ex->visited, point_key(ex, world));
+	const struct visited_entry *entry = visited_find(ex->visited, name_point(ex, world).key);
 	if (!entry)
 		return false;
 	ex->run_points++;
@@ -973,12 +968,19 @@ static void check_point(void *arg, struct world *world, const struct choice_poin
 
 /* A deviation is named by what its actor does, and a queue pair that goes back to work for no
  * operation may give a name twice: then the first one deviates, and it is another run, in which the
- * second one may not come any more. Else it is seen by the order in which the same ones came. */
-static bool may_be_another(const struct deviations *a, const struct deviations *b)
+ * second one may not come any more. */
+static bool may_come_twice(const struct deviations *list)
+{
+	bool may = false;
+	for (unsigned i = 0; i < list->n; i++)
+		may |= !list->d[i].op.kind && strstr(list->d[i].who, "/qp");
+	return may;
+}
+
+/* Of other names that were met twice the order tells. */
+static bool other_order(const struct deviations *a, const struct deviations *b)
 {
 	bool other = false;
-	for (unsigned i = 0; i < b->n; i++)
-		other |= !b->d[i].op.kind && strstr(b->d[i].who, "/qp");
 	for (unsigned i = 0; i < b->n && a->n == b->n; i++)
 		other |= deviation_key(&a->d[i]) != deviation_key(&b->d[i]);
 	return other;
@@ -988,11 +990,11 @@ static bool may_be_another(const struct deviations *a, const struct deviations *
 static void check_run(struct explorer *ex, uint64_t hash)
 {
 	struct trace_source whole;
-	if (trace_start(&whole, ex->taken))
+	if (may_come_twice(ex->taken) || trace_start(&whole, ex->taken))
 		return;
 	run_world(ex, NULL, &whole.source, check_point);
 	world_end(&ex->worlds, 0);
-	const bool same_run = !may_be_another(&whole.taken, ex->taken);
+	const bool same_run = !other_order(&whole.taken, ex->taken);
 	trace_finish(&whole);
 	if (same_run && run_hash(ex) != hash)
 		note_wrong_run(ex, "a run that went on from a checkpoint of another one, or was "

@@ -58,8 +58,8 @@ void pmem_cache_pressure(struct pmem *pm);
 /* A 64-bit name of "which images are possible": durable content since pmem_begin and all versions
  * in flight. */
 uint64_t pmem_images_hash(const struct pmem *pm);
-/* Another one: of two points with one name it tells whether they are one. */
-uint64_t pmem_images_check(const struct pmem *pm);
+/* The same, and another one: of two points with one hash it tells whether they are one. */
+uint64_t pmem_images_hashes(const struct pmem *pm, uint64_t *check);
 
 /* For a machine that booted after a failure: the failed machine whose versions of the line were, or
  * are, undecided. */

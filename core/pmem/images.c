@@ -32,7 +32,7 @@ void pmem_cache_pressure(struct pmem *pm)
 		  answer == 1 ? "every dirty line" : "a dirty line");
 }
 
-static void hash_images(const struct pmem *pm, uint64_t *of_durable, uint64_t *of_flight)
+uint64_t pmem_images_hashes(const struct pmem *pm, uint64_t *check)
 {
 	/* Durable content relative to the first machine's boot: the machines' changes add up (XOR).
 	 * In flight: this machine's versions, and those of failed machines on lines that have not
@@ -48,22 +48,14 @@ static void hash_images(const struct pmem *pm, uint64_t *of_durable, uint64_t *o
 				flight ^= failed->line[l].flight_hash;
 		}
 	}
-	*of_durable = durable;
-	*of_flight = flight;
+	*check = durable ^ flight * 0xd6e8feb86659fd93u;
+	return durable * 0x9e3779b97f4a7c15u ^ flight;
 }
 
 uint64_t pmem_images_hash(const struct pmem *pm)
 {
-	uint64_t durable, flight;
-	hash_images(pm, &durable, &flight);
-	return durable * 0x9e3779b97f4a7c15u ^ flight;
-}
-
-uint64_t pmem_images_check(const struct pmem *pm)
-{
-	uint64_t durable, flight;
-	hash_images(pm, &durable, &flight);
-	return durable ^ flight * 0xd6e8feb86659fd93u;
+	uint64_t check;
+	return pmem_images_hashes(pm, &check);
 }
 
 const struct pmem *pmem_failed(const struct pmem *pm, uint32_t line)
