@@ -66,10 +66,11 @@ struct source *schedule_run(struct schedule *s, uint64_t run)
 		s->random.taken.n = 0;
 		return NULL;
 	}
-	random_start(&s->random, s->seed * 1000003 + run, s->deviations);
-	random_durations(&s->random, s->seed * 1000003 + run, &s->durations);
+	const uint64_t seed = s->seed * 1000003 + run;
+	random_start(&s->random, seed, s->deviations);
+	random_durations(&s->random, seed, &s->durations);
 	if (stops_servers_fail(&s->stops))
-		random_survivors(&s->random, s->seed * 1000003 + run);
+		random_survivors(&s->random, seed);
 	if (run % STOP_EVERY == STOP_EVERY - 1)
 		stops_choose(&s->stops, run / STOP_EVERY, &s->random);
 	else if (run % KILL_EVERY == KILL_EVERY / 2 && s->stops.wanted & HAPPENS_DEATH)

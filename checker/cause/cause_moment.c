@@ -25,7 +25,9 @@ struct moment {
 struct moments {
 	const struct deviation *of;
 	struct moment *at;
-	unsigned n, room, machine;
+	unsigned n, room;
+	unsigned machine; /* that runs */
+	unsigned on;	  /* where the deviation happens */
 	struct callers callers;
 };
 
@@ -51,15 +53,6 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 	struct moments *all = arg;
 	(void)ex;
 	all->machine = machine;
-}
-
-/* On which machine deviation i happens. */
-static unsigned machine_of(const struct explanation *q, unsigned i)
-{
-	unsigned machine = 0;
-	while (i--)
-		machine += q->t->deviations.d[i].kind == CHOICE_CRASH;
-	return machine;
 }
 
 /* Does it break if deviation i happens at that moment instead? */
@@ -89,10 +82,9 @@ static bool breaks_at(struct explanation *q, unsigned i, const struct moment *m)
 	return !error;
 }
 
-static bool can_be_at(const struct explanation *q, unsigned i, const struct moment *m)
+static bool can_be_at(const struct moments *all, const struct moment *m)
 {
-	return m->machine == machine_of(q, i) &&
-	       choice_allows(CHOICE_STEP, m->d.n, q->t->deviations.d[i].answer);
+	return m->machine == all->on && choice_allows(CHOICE_STEP, m->d.n, all->of->answer);
 }
 
 static void frames_at(const struct explanation *q, const struct moments *all, unsigned i, char *buf,
@@ -101,12 +93,12 @@ static void frames_at(const struct explanation *q, const struct moments *all, un
 	cause_frames_of(q, &all->callers, all->at[i].stack, 0, "", buf, n);
 }
 
-/* Where deviation i is, of all steps of its task; -1: not there. */
-static int find_moment(const struct explanation *q, unsigned i, const struct moments *all)
+/* Where the deviation is, of all steps of its task; -1: not there. */
+static int find_moment(const struct moments *all)
 {
+	const uint64_t key = deviation_key(all->of);
 	for (unsigned k = 0; k < all->n; k++)
-		if (all->at[k].machine == machine_of(q, i) &&
-		    deviation_key(&all->at[k].d) == deviation_key(&q->t->deviations.d[i]))
+		if (all->at[k].machine == all->on && deviation_key(&all->at[k].d) == key)
 			return (int)k;
 	return -1;
 }
@@ -119,7 +111,7 @@ static unsigned find_edge(struct explanation *q, unsigned i, const struct moment
 	*known = false;
 	for (unsigned moves = 0; moves < MOVES && !*known; moves++) {
 		const unsigned next = at + (unsigned)direction;
-		if (next >= all->n || !can_be_at(q, i, &all->at[next]))
+		if (next >= all->n || !can_be_at(all, &all->at[next]))
 			break;
 		*known = !breaks_at(q, i, &all->at[next]);
 		at = *known ? at : next;
@@ -163,7 +155,7 @@ static const struct logged_event *request_of(const struct explanation *q, const 
 static int say_moment(struct explanation *q, unsigned i)
 {
 	const struct deviation *d = &q->t->deviations.d[i];
-	struct moments all = {.of = d};
+	struct moments all = {.of = d, .on = replay_machine(&q->t->deviations, i)};
 	const struct replay_audience audience = {
 		.machine_starts = machine_starts, .arg = &all, .asked = note, .asked_arg = &all};
 	struct deviations list = {0};
@@ -172,7 +164,7 @@ static int say_moment(struct explanation *q, unsigned i)
 	int error = cause_gather(q, i, &list);
 	if (!error && (d->kind == CHOICE_STEP || d->kind == CHOICE_FAIL))
 		error = cause_replay_breaks(q, &list, &audience, &broken);
-	const int at = error ? -1 : find_moment(q, i, &all);
+	const int at = error ? -1 : find_moment(&all);
 	const struct logged_event *post = at < 0 ? request_of(q, d) : NULL;
 	if (at >= 0 && d->kind == CHOICE_STEP) {
 		say_window_of(q, i, &all, (unsigned)at);

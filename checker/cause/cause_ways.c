@@ -21,7 +21,7 @@
 
 struct way_place {
 	uintptr_t pc;
-	uint64_t value, who; /* who: of the task's name; 0: the verdict's operation, and .. */
+	uint64_t value, who; /* who: the hash of the task's name */
 	struct op_label op;
 	uint8_t machine;
 	char name[ACTOR_NAME];

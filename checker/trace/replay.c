@@ -16,6 +16,14 @@ static unsigned machine_of(const struct deviation *d, unsigned *machine)
 	return of;
 }
 
+unsigned replay_machine(const struct deviations *list, unsigned i)
+{
+	unsigned machine = 0, of = 0;
+	for (unsigned k = 0; k <= i; k++)
+		of = machine_of(&list->d[k], &machine);
+	return of;
+}
+
 /* Give each deviation to the machine on which it happens. */
 static int split(const struct deviations *list, struct deviations part[WORLDS])
 {

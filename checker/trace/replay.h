@@ -38,6 +38,8 @@ struct replay_audience {
 	void *asked_arg;
 };
 
+/* On which machine the list's deviation i happens. */
+unsigned replay_machine(const struct deviations *list, unsigned i);
 /* May it be that the contract breaks when the store is filled (explore_limits.fill)? */
 bool replay_fills(int contract, const struct deviations *list);
 /* explore_open() for replay(), to see again how the contract (-1: none is named) breaks. */

@@ -8,22 +8,17 @@
 #include "core/embed.h"
 #include "report/tree.h"
 
-EMBED(page_html, TM_PAGE_FOLDER "/"
-				"page.html");
-EMBED(page_css, TM_PAGE_FOLDER "/"
-			       "page.css");
-EMBED(page_js, TM_PAGE_FOLDER "/"
-			      "page.js");
-EMBED(page_chart, TM_PAGE_FOLDER "/"
-				 "chart.js");
-EMBED(page_trace, TM_PAGE_FOLDER "/"
-				 "trace.js");
-EMBED(page_campaign, TM_PAGE_FOLDER "/"
-				    "campaign.js");
-EMBED(page_images, TM_PAGE_FOLDER "/"
-				  "images.js");
-EMBED(page_taxonomy, TM_PAGE_FOLDER "/"
-				    "taxonomy.js");
+/* A file of this folder. */
+#define PAGE(name, file) EMBED(name, TM_PAGE_FOLDER "/" file)
+
+PAGE(page_html, "page.html");
+PAGE(page_css, "page.css");
+PAGE(page_js, "page.js");
+PAGE(page_chart, "chart.js");
+PAGE(page_trace, "trace.js");
+PAGE(page_campaign, "campaign.js");
+PAGE(page_images, "images.js");
+PAGE(page_taxonomy, "taxonomy.js");
 
 static const struct {
 	const char *name, *text;
