@@ -259,6 +259,16 @@ int image_files_restore(struct image_files *f)
 	return 0;
 }
 
+void image_files_restore_pages(struct image_files *f, const uint64_t *page, unsigned n)
+{
+	const struct image_file *file = &f->file[0];
+	const uint64_t size = f->log->file[0].size;
+	for (unsigned i = 0; i < n; i++)
+		if (page[i] * PAGE < size)
+			memcpy(file->map + page[i] * PAGE, file->expected + page[i] * PAGE,
+			       size - page[i] * PAGE < PAGE ? size - page[i] * PAGE : PAGE);
+}
+
 bool image_files_untouched(const struct image_files *f)
 {
 	assert(!f->waiting);

@@ -65,6 +65,8 @@ void image_files_write(struct image_files *f, unsigned file, uint64_t at, const 
 /* Somebody else may have written to the files, cut or removed them: they are put right. 0 or
  * -errno. */
 int image_files_restore(struct image_files *f);
+/* The same, but nobody has written to other pages than these, of the first file. */
+void image_files_restore_pages(struct image_files *f, const uint64_t *page, unsigned n);
 /* Has nobody else written to them? No image waits. */
 bool image_files_untouched(const struct image_files *f);
 

@@ -15,7 +15,7 @@
 struct image_judge {
 	struct image_checker checker;
 	char *command[2]; /* `recover`, `check` with the paths of files that they name by number */
-	bool doubtful;	  /* mappings are shared */
+	uint8_t maps;	  /* enum board_maps: how they may be */
 	bool careful;	  /* what it does to the files is not believed to be all seen */
 	unsigned at_once; /* images of the next question */
 	const struct image_seat *asked; /* the latest that was */
@@ -160,6 +160,7 @@ int image_judge_open(struct image_judge **judge, const struct image_checker *che
 	}
 	j->checker = *checker;
 	j->at_once = 1;
+	j->maps = BOARD_PRIVATE;
 	*judge = j;
 	return 0;
 }
@@ -187,9 +188,9 @@ struct image_way image_judge_way(const struct image_judge *j)
 	struct image_way way = j->seat[0][0].way;
 	if (!way.kind)
 		way = j->seat[1][0].way;
-	way.repair = j->careful	   ? IMAGE_REPAIR_UNSEEN
-		     : j->doubtful ? IMAGE_REPAIR_SHARED
-				   : IMAGE_REPAIR_SEEN;
+	way.repair = j->careful		       ? IMAGE_REPAIR_UNSEEN
+		     : j->maps == BOARD_SHARED ? IMAGE_REPAIR_SHARED
+					       : IMAGE_REPAIR_SEEN;
 	return way;
 }
 
@@ -232,8 +233,8 @@ static int judge_contracts(const struct image_seat *s, struct announced *announc
 bool image_judge_may_wait(const struct image_judge *j, const struct image_files *files)
 {
 	/* A second command, or that of another file, sees what the first one has left. */
-	return j->checker.preload && !j->checker.check && files->log->files == 1 && !j->doubtful &&
-	       !j->careful;
+	return j->checker.preload && !j->checker.check && files->log->files == 1 &&
+	       j->maps != BOARD_SHARED && !j->careful;
 }
 
 /* Ask one of them about up to *n images from `first` on, and *n is how many it has judged; *wrote:
@@ -260,10 +261,10 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 		path = NULL;
 	}
 	j->asked = s;
-	bool is_private = image_judge_may_wait(j, files);
-	if (!is_private || s->output >= 0) /* the output is one image's */
+	const enum board_maps maps = image_judge_may_wait(j, files) ? j->maps : BOARD_SHARED;
+	if (maps == BOARD_SHARED || s->output >= 0) /* the output is one image's */
 		*n = 1;
-	seat_images(s, files, file, is_private, first, n);
+	seat_images(s, files, file, maps, first, n);
 	error = c->library ? judge_library(s, c, verdict, n)
 			   : judge_command(s, c, command, path, verdict, n);
 	if (error)
@@ -276,10 +277,10 @@ static int ask(struct image_judge *j, bool check, unsigned file, const struct im
 	const struct board *b = s->board;
 	bool unseen = !atomic_load(&b->loaded) || !atomic_load(&b->opened);
 	*wrote |= unseen || atomic_load(&b->written) || j->careful;
-	if (!is_private || !(atomic_load(&b->doubt) || (c->library && unseen)))
+	if (maps == BOARD_SHARED || !(atomic_load(&b->doubt) || (c->library && unseen)))
 		return 0;
 	/* A library may have kept a mapping of an earlier call; that has to go. */
-	j->doubtful = true;
+	j->maps = maps == BOARD_PRIVATE && !(c->library && unseen) ? BOARD_EXACT : BOARD_SHARED;
 	if (c->library)
 		seat_end(s);
 	return -ESTALE;
@@ -316,12 +317,18 @@ int image_judge(struct image_judge *j, struct image_files *files, struct image_v
 		assert(n <= asked); /* no checker judges what it was not asked about */
 		for (unsigned i = 1; i < n; i++)
 			image_files_made(files, at + i);
+		const struct board *b = j->asked->board;
+		const unsigned pages = atomic_load(&b->touched);
 		/* Few are asked about where most change the files. */
-		j->at_once = wrote ? 1 : n == asked && n == j->at_once ? 2 * n : j->at_once;
+		j->at_once = wrote || pages		     ? 1
+			     : n == asked && n == j->at_once ? 2 * n
+							     : j->at_once;
 		at += n;
 		if (error == -ESTALE && n)
 			at--;
 		error = wrote || error ? image_files_restore(files) : 0;
+		if (!wrote && pages)
+			image_files_restore_pages(files, b->touched_page, pages);
 		if (error)
 			return error;
 	}

@@ -117,7 +117,7 @@ static unsigned tell_images(struct board *b, const struct image_files *files, un
 }
 
 void seat_images(struct image_seat *s, const struct image_files *files, unsigned file,
-		 bool is_private, unsigned first, unsigned *n)
+		 enum board_maps maps, unsigned first, unsigned *n)
 {
 	struct board *b = s->board;
 	_Static_assert(BOARD_FILES == PM_FILES, "a bit for each file");
@@ -128,7 +128,7 @@ void seat_images(struct image_seat *s, const struct image_files *files, unsigned
 	}
 	b->bytes = files->log->file[file].len;
 	snprintf(b->path, sizeof(b->path), "%s", files->file[file].path);
-	atomic_store(&b->is_private, is_private);
+	atomic_store(&b->maps, maps);
 	b->images = *n = tell_images(b, files, first, *n);
 	board_forget(b);
 }

@@ -34,7 +34,7 @@ void seat_close(struct image_seat *s);
 /* The next question is about the image `first` of those that wait, and up to *n - 1 after it as far
  * as there is room: *n is how many. Their first `file` is asked about. */
 void seat_images(struct image_seat *s, const struct image_files *files, unsigned file,
-		 bool is_private, unsigned first, unsigned *n);
+		 enum board_maps maps, unsigned first, unsigned *n);
 /* Ask the process that is there. If there is none, start the program of these words first, or
  * without words a child that calls the library's function. If it `serves`, it may stay for others.
  * 0 or -errno. */

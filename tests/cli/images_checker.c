@@ -5,6 +5,7 @@
  * the image is bad (status 1). Each then puts the pool right and leaves a mark, as a recovery does;
  * one that sees another one's mark ends with status 9. They differ in how they do it.
  */
+#define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -143,6 +144,68 @@ static int reads_again(const char *path)
 	return pread(fd, after, BYTES, 0) == BYTES && after[MARK] == 0x7777 ? bad : 31;
 }
 
+/* By two mappings at once: what it writes to either is seen in the other, and in the file. */
+static int maps_twice(const char *path)
+{
+	static long after[BYTES / 8];
+	int fd;
+	long *pool = map(path, &fd);
+	int bad = verdict(pool);
+	pool[MARK - 1] = 5;
+	long *other = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (other == MAP_FAILED || other[MARK - 1] != 5)
+		return 37;
+	other[MARK - 2] = 6;
+	recover(pool);
+	if (pool[MARK - 2] != 6 || other[MARK] != 0x7777)
+		return 38;
+	munmap(pool, BYTES);
+	other[MARK - 3] = 7;
+	return pread(fd, after, BYTES, 0) == BYTES && after[MARK - 3] == 7 && after[MARK] == 0x7777
+		       ? bad
+		       : 39;
+}
+
+/* Again and again, and more than the file has. */
+static int maps_parts(const char *path)
+{
+	int fd = open(path, O_RDWR);
+	long *pool = fd < 0 ? MAP_FAILED
+			    : mmap(NULL, 3 * BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (pool == MAP_FAILED)
+		return 20;
+	int bad = verdict(pool);
+	for (long i = 1; i < 5; i++) {
+		int other_fd;
+		long *other = map(path, &other_fd);
+		if (pool[MARK - 1] != i - 1)
+			return 37;
+		other[MARK - 1] = i;
+		munmap(other, BYTES);
+		close(other_fd);
+	}
+	munmap(pool + BYTES / 8, BYTES);
+	recover(pool);
+	if (mprotect(pool, BYTES, PROT_READ) || munmap(pool, BYTES))
+		return 20;
+	close(fd);
+	pool = map(path, &fd);
+	return pool[MARK - 1] == 4 && pool[MARK] == 0x7777 ? bad : 40;
+}
+
+static int moves(const char *path)
+{
+	static long after[BYTES / 8];
+	int fd;
+	long *pool = map(path, &fd);
+	int bad = verdict(pool);
+	if (pread(fd, after, BYTES, 0) != BYTES)
+		return 20;
+	pool = mremap(pool, BYTES, 2 * BYTES, MREMAP_MAYMOVE);
+	recover(pool);
+	return pread(fd, after, BYTES, 0) == BYTES && after[MARK] == 0x7777 ? bad : 41;
+}
+
 static int rereads_some(const char *path)
 {
 	return turn(path) ? reads_again(path) : by_map(path);
@@ -154,6 +217,18 @@ static int streams_again(const char *path)
 	FILE *file = fopen(path, "r");
 	int bad = by_map(path);
 	return fread(after, 1, BYTES, file) == BYTES && after[MARK] == 0x7777 ? bad : 36;
+}
+
+static int streams_first(const char *path)
+{
+	static long after[BYTES / 8];
+	int fd;
+	long *pool = map(path, &fd);
+	int bad = verdict(pool);
+	pool[MARK - 1] = 1;
+	FILE *file = fopen(path, "r");
+	recover(pool);
+	return fread(after, 1, BYTES, file) == BYTES && after[MARK] == 0x7777 ? bad : 42;
 }
 
 /* So does its parent. */
@@ -358,7 +433,11 @@ int main(int argc, char **argv)
 		{"again", maps_again},
 		{"reread", reads_again},
 		{"rereads", rereads_some},
+		{"parts", maps_parts},
+		{"moved", moves},
+		{"twice", maps_twice},
 		{"restream", streams_again},
+		{"stream", streams_first},
 		{"child", child_recovers},
 		{"heir", child_writes},
 		{"unseen", unseen},

@@ -46,6 +46,7 @@ list)
 	done
 	run 0 tidemark images list.rec --recover ./program --most 12
 	says 'msyncs' ' 0 are bad'
+	! grep -q 'was compared' out || fail "pmemobj_open() is not seen through"
 	run 1 tidemark images listbug.rec --recover ./program --most 12
 	says 'exit status 1' 'noticed at put (record_list.c:'
 	;;

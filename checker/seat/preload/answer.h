@@ -50,7 +50,8 @@ static inline bool answer_next(struct answer_map *m, struct board *b, uint32_t *
 {
 	uint32_t next = atomic_load(&b->judged);
 	if (next == b->images || atomic_load(&b->stop) || !atomic_load(&b->opened) ||
-	    atomic_load(&b->written) || atomic_load(&b->doubt) || !answer_map(m, b))
+	    atomic_load(&b->written) || atomic_load(&b->touched) || atomic_load(&b->doubt) ||
+	    !answer_map(m, b))
 		return false;
 	for (uint32_t i = b->image[next - 1].writes; i < b->image[next].writes; i++)
 		memcpy(m->at + b->write[i].at, b->write[i].bytes, b->write[i].len);

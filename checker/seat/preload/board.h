@@ -28,6 +28,14 @@
 #define BOARD_IMAGES 128  /* of a question */
 #define BOARD_WRITES 1024 /* that make them */
 #define BOARD_WRITE  64	  /* bytes of one at most */
+#define BOARD_PAGES  1024 /* that were touched */
+
+/* How a program's mappings of an image are. */
+enum board_maps {
+	BOARD_SHARED,  /* as it has them */
+	BOARD_PRIVATE, /* private */
+	BOARD_EXACT,   /* private as long as nobody can tell (maps.h) */
+};
 
 /* Why a command is started for each image. */
 enum image_way_kind {
@@ -59,8 +67,8 @@ struct board_image {
 struct board {
 	/* The judge's. */
 	_Atomic uint32_t asked;
-	_Atomic int32_t server;	     /* the process that is to serve; 0: none is */
-	_Atomic uint32_t is_private; /* mappings of an image are */
+	_Atomic int32_t server; /* the process that is to serve; 0: none is */
+	_Atomic uint32_t maps;	/* enum board_maps */
 	uint32_t files;
 	struct {
 		uint64_t dev, ino;
@@ -75,6 +83,11 @@ struct board {
 	/* It looked at the file in another way than by the private mapping to which it may have
 	 * written: with a shared one it would have seen what it wrote. */
 	_Atomic uint32_t doubt;
+	/* BOARD_EXACT: pages that may not be what they were; if there are more, it was written to.
+	 */
+	_Atomic uint32_t touched;
+	_Atomic int32_t owner; /* the process whose mappings are private */
+	uint64_t touched_page[BOARD_PAGES];
 
 	/* Since a program was started. */
 	_Atomic uint32_t loaded;		   /* the library was */
@@ -105,6 +118,8 @@ static inline void board_forget(struct board *b)
 	atomic_store(&b->writable, 0);
 	atomic_store(&b->streamed, 0);
 	atomic_store(&b->doubt, 0);
+	atomic_store(&b->touched, 0);
+	atomic_store(&b->owner, 0);
 }
 
 /* Wait until `word` is not `seen` any more, or for some time, if that is not NULL. */
@@ -121,6 +136,8 @@ static inline void board_set(_Atomic uint32_t *word, uint32_t value)
 
 /* --- in the library (serve.c) --- */
 
+/* How many this process has. 0: not known. */
+unsigned preload_threads(void);
 /* Is this process to serve? */
 bool preload_may_serve(const struct board *board);
 /* The program is about to open an image for the first time: serve, if it is to. It then returns in

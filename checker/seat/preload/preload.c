@@ -6,8 +6,8 @@
  * file keeps what the power failure has left. What changes the file in another way is noted on the
  * board; then the file is put right before the next image is made in it. A program that writes to
  * a private mapping and then looks at the file by another mapping, by read() or in another process
- * would not see what it wrote: that is noted, too, and the image is judged once more, with shared
- * mappings.
+ * would not see what it wrote: that is noted, too, and the image is judged once more, with mappings
+ * that are private only where nobody can tell (maps.h), or else with shared ones.
  *
  * The functions are libc's, and are found in front of it. System calls that are made without them
  * are not seen.
@@ -23,7 +23,7 @@
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include "checker/seat/preload/board.h"
+#include "checker/seat/preload/maps.h"
 
 #ifndef MAP_SYNC
 #define MAP_SYNC 0x80000
@@ -99,10 +99,23 @@ static void note(_Atomic uint32_t *what, int image)
 		atomic_fetch_or(what, 1u << image);
 }
 
+static bool is_exact(void)
+{
+	return board && atomic_load(&board->maps) == BOARD_EXACT;
+}
+
+/* Has another process mappings of it that are private? */
+static bool is_anothers(int image)
+{
+	return atomic_load(&board->mapped) & 1u << image && atomic_load(&board->owner) != getpid();
+}
+
 /* Somebody looks at the file itself. */
 static void looked_at(int image)
 {
-	if (image >= 0 && atomic_load(&board->writable) & 1u << image)
+	if (image < 0 || !(atomic_load(&board->writable) & 1u << image))
+		return;
+	if (!is_exact() || is_anothers(image) || !maps_look(board, 0, UINT64_MAX))
 		note(&board->doubt, image);
 }
 
@@ -111,7 +124,9 @@ static void changed(int image)
 	if (image < 0)
 		return;
 	note(&board->written, image);
-	looked_at(image); /* a shared mapping shows the change also where it was written to */
+	/* A shared mapping shows the change also where it was written to. */
+	if (atomic_load(&board->writable) & 1u << image)
+		note(&board->doubt, image);
 }
 
 static void read_fd(int fd)
@@ -145,6 +160,8 @@ __attribute__((constructor)) static void begin(void)
 		return;
 	pthread_atfork(before_fork, NULL, NULL);
 	board = at;
+	if (atomic_load(&board->owner) == getpid()) /* it was another program then */
+		atomic_store(&board->owner, 0);
 	atomic_store(&board->loaded, 1);
 }
 
@@ -161,7 +178,8 @@ static void before_open(int dir, const char *path, int flags)
 		preload_serve(board);
 	}
 	note(&board->opened, image);
-	looked_at(image);
+	if (!is_exact()) /* who maps or reads it then is seen */
+		looked_at(image);
 	if (flags & O_TRUNC)
 		changed(image);
 }
@@ -210,7 +228,8 @@ static void streams(int image, const char *mode)
 	if (image < 0)
 		return;
 	note(&board->streamed, image);
-	looked_at(image);
+	if (atomic_load(&board->writable) & 1u << image)
+		note(&board->doubt, image);
 	if (mode[0] != 'r' || strchr(mode, '+'))
 		changed(image);
 }
@@ -234,25 +253,65 @@ WITH(streams(image_of_fd(fd), mode), FILE *, fdopen, (int fd, const char *mode),
 
 /* --- mapping --- */
 
+struct mapping {
+	int image; /* -1: none, or nobody has to know of it */
+	enum maps_sort sort;
+	uint64_t shared[2];
+};
+
+/* What is mapped there goes, by munmap() or since something else takes its place. */
+static void drop(const void *at, size_t len)
+{
+	if (!is_exact() || atomic_load(&board->owner) != getpid())
+		return;
+	maps_drop(board, at, len);
+	if (maps_alone(board))
+		return;
+	atomic_store(&board->mapped, 0);
+	atomic_store(&board->writable, 0);
+}
+
+/* It is looked at through a mapping of these bytes. */
+static void look_to_map(struct mapping *m, uint64_t off, size_t len)
+{
+	const int image = m->image;
+	if (!is_exact()) {
+		looked_at(image);
+		m->image = -1;
+	} else if (is_anothers(image)) {
+		note(&board->doubt, image);
+		m->image = -1;
+	} else {
+		atomic_store(&board->owner, getpid());
+		if (!maps_before(board, off, off + len, m->shared))
+			note(&board->doubt, image);
+	}
+}
+
 /* What mmap() is to be called with. */
-static int map_flags(int prot, int flags, int fd)
+static int map_flags(struct mapping *m, const void *at, size_t len, int prot, int flags, int fd,
+		     uint64_t off)
 {
 	int image = flags & MAP_ANONYMOUS ? -1 : image_of_fd(fd);
+	*m = (struct mapping){.image = image, .sort = MAPS_THEIRS};
+	if (flags & MAP_FIXED)
+		drop(at, len);
 	if (image < 0)
 		return flags;
 	bool may_write = (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDWR;
-	looked_at(image);
+	look_to_map(m, off, len);
 	if ((flags & MAP_TYPE) == MAP_PRIVATE)
 		return flags;
 	/* Files in memory do not have it, and a program may insist. */
 	flags &= ~(MAP_TYPE | MAP_SYNC);
-	if (!atomic_load(&board->is_private)) {
+	if (atomic_load(&board->maps) == BOARD_SHARED) {
 		if (may_write) /* perhaps by mprotect() */
 			note(&board->written, image);
 		return flags | MAP_SHARED;
 	}
 	if (!may_write) /* with PROT_WRITE it has to fail */
 		return flags | MAP_SHARED;
+	m->sort = MAPS_OURS;
 	note(&board->mapped, image);
 	if (prot & PROT_WRITE) {
 		note(&board->writable, image);
@@ -261,23 +320,63 @@ static int map_flags(int prot, int flags, int fd)
 	return flags | MAP_PRIVATE | MAP_NORESERVE;
 }
 
+static void *mapped(const struct mapping *m, void *got, size_t len, int prot, uint64_t off)
+{
+	int error = errno;
+	if (m->image >= 0 && got != MAP_FAILED &&
+	    !maps_add(board, got, len, prot, off, m->sort, m->shared))
+		note(&board->doubt, m->image);
+	errno = error;
+	return got;
+}
+
 #define MAP(name, type)                                                                           \
-	WITH(flags = map_flags(prot, flags, fd), void *, name,                                    \
-	     (void *at, size_t len, int prot, int flags, int fd, type off), at, len, prot, flags, \
-	     fd, off)
+	EXPORT void *name(void *at, size_t len, int prot, int flags, int fd, type off)            \
+	{                                                                                         \
+		struct mapping m;                                                                 \
+		NEXT(name);                                                                       \
+		flags = map_flags(&m, at, len, prot, flags, fd, (uint64_t)off);                   \
+		return mapped(&m, next(at, len, prot, flags, fd, off), len, prot, (uint64_t)off); \
+	}
 
 MAP(mmap, off_t)
 MAP(mmap64, off64_t)
 
+WITH(drop(at, len), int, munmap, (void *at, size_t len), at, len)
+
+static bool is_mine(void)
+{
+	return is_exact() && atomic_load(&board->mapped) && atomic_load(&board->owner) == getpid();
+}
+
 EXPORT int mprotect(void *at, size_t len, int prot)
 {
 	NEXT(mprotect);
-	if (prot & PROT_WRITE && board && atomic_load(&board->mapped)) {
-		uint32_t mapped = atomic_load(&board->mapped);
-		atomic_fetch_or(&board->writable, mapped);
-		atomic_fetch_or(&board->doubt, mapped & atomic_load(&board->streamed));
+	uint32_t images = board ? atomic_load(&board->mapped) : 0;
+	if (images && prot & PROT_WRITE) {
+		atomic_fetch_or(&board->writable, images);
+		atomic_fetch_or(&board->doubt, images & atomic_load(&board->streamed));
+		if (is_exact() && !is_mine())
+			atomic_fetch_or(&board->doubt, images);
 	}
+	if (is_mine())
+		maps_protect(board, at, len, prot);
 	return next(at, len, prot);
+}
+
+EXPORT void *mremap(void *at, size_t len, size_t new_len, int flags, ...)
+{
+	NEXT(mremap);
+	va_list list;
+	va_start(list, flags);
+	void *to = flags & MREMAP_FIXED ? va_arg(list, void *) : NULL;
+	va_end(list);
+	if (is_mine()) {
+		maps_forget(board, at, len);
+		if (to)
+			drop(to, new_len);
+	}
+	return next(at, len, new_len, flags, to);
 }
 
 /* --- reading and writing the file --- */

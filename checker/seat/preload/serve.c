@@ -8,6 +8,8 @@
  * program of which this is not certain does not serve, and says why.
  */
 #include <fcntl.h>
+#include <limits.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +32,7 @@ static struct {
 } reads[READ_MAX];
 static unsigned n_reads;
 
-static unsigned threads(void)
+unsigned preload_threads(void)
 {
 	struct stat st;
 	/* A folder's links: two, and one for each folder in it. */
@@ -90,7 +92,7 @@ static bool shares_files(void)
 
 static enum image_way_kind find_refusal(struct board *board)
 {
-	unsigned n = threads();
+	unsigned n = preload_threads();
 	if (n != 1) {
 		atomic_store(&board->number, n);
 		return IMAGE_WAY_THREADS;
@@ -102,16 +104,39 @@ static enum image_way_kind find_refusal(struct board *board)
 	return shares_files() ? IMAGE_WAY_OPEN : IMAGE_WAY_SERVED;
 }
 
+/* Children that have much memory from malloc() find it in large pages: each of the usual ones is
+ * a fault. */
+#define MANY_FAULTS 512
+#define ROOM	    (32 << 20)
+static bool is_roomy;
+
+static void make_room(void)
+{
+	is_roomy = true;
+#ifdef __GLIBC__
+	mallopt(M_TRIM_THRESHOLD, INT_MAX);
+	mallopt(M_MMAP_MAX, 0);
+	char *room = malloc(ROOM);
+	mallopt(M_MMAP_MAX, 65536);
+	if (room)
+		madvise(room + (4096 - (uintptr_t)room % 4096), ROOM - 4096, MADV_HUGEPAGE);
+	free(room);
+#endif
+}
+
 /* In the parent: the child's wait status. Whatever the child has left running ends, too. */
 static int await(pid_t child)
 {
+	struct rusage used = {.ru_minflt = 0};
 	siginfo_t info;
 	int status = 0;
 	while (waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) && errno == EINTR)
 		;
 	kill(-child, SIGKILL);
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+	while (wait4(child, &status, 0, &used) < 0 && errno == EINTR)
 		;
+	if (used.ru_minflt > MANY_FAULTS && !is_roomy)
+		make_room();
 	return status;
 }
 
