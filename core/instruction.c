@@ -121,6 +121,11 @@ static bool read_vector_opcode(const uint8_t *code, size_t left, size_t at, stru
 	if (left < at + prefix + 1)
 		return false;
 	unsigned implied = code[prefix == 2 ? at + 1 : at + 2] & 3;
+	/* R, X and B are inverted; with two bytes there is but R. */
+	o->rex = prefix == 2 ? 0x40 | (~code[at + 1] >> 5 & 4) : 0x40 | (~code[at + 1] >> 5 & 7);
+	o->scaled = prefix == 4;
+	o->vector = prefix == 4 ? 16 << (code[at + 3] >> 5 & 3)
+				: 16 << (code[at + prefix - 1] >> 2 & 1);
 	o->map = prefix == 2 ? 1 : code[at + 1] & (prefix == 3 ? 31 : 7);
 	o->size = implied == 1;
 	o->repeat = implied > 1;
@@ -143,11 +148,12 @@ static bool is_prefix(uint8_t byte, struct opcode *o)
 	case 0x65:
 		o->segment = byte;
 		return true;
+	case 0xf0:
+		return o->locked = true;
 	case 0x26:
 	case 0x2e:
 	case 0x36:
 	case 0x3e:
-	case 0xf0:
 		return true;
 	default:
 		return false;
@@ -157,7 +163,7 @@ static bool is_prefix(uint8_t byte, struct opcode *o)
 bool instruction_opcode(const uint8_t *code, size_t left, struct opcode *o)
 {
 	size_t at = 0;
-	*o = (struct opcode){0};
+	*o = (struct opcode){.vector = 16};
 	while (at < left && is_prefix(code[at], o))
 		at++;
 	o->size = o->operand16;
@@ -193,6 +199,52 @@ size_t instruction_bytes(const uint8_t *code, size_t left)
 	char kind = o.map ? kind_in_map(o.map, o.byte) : one_byte[o.byte];
 	size_t bytes = o.end + rest_bytes(kind, code + o.end, left - o.end, &o);
 	return bytes <= left && bytes <= LONGEST ? bytes : 0;
+}
+
+static int64_t displacement_at(const uint8_t *at, size_t bytes)
+{
+	int32_t value;
+	if (bytes == 1)
+		return (int8_t)at[0];
+	if (!bytes)
+		return 0;
+	value = (int32_t)(at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24);
+	return value;
+}
+
+void instruction_operand(const uint8_t *code, uint64_t ip, size_t bytes, const struct opcode *op,
+			 struct operand *o)
+{
+	const uint8_t *at = code + op->end;
+	const uint8_t modrm = *at++, mode = modrm >> 6, rm = modrm & 7;
+	size_t wide = mode == 1 ? 1 : mode == 2 ? 4 : 0;
+	*o = (struct operand){.base = rm | (op->rex & 1) << 3,
+			      .index = -1,
+			      .segment = op->segment,
+			      .narrow = op->address32,
+			      .relative = mode == 0 && rm == 5};
+	if (rm == 4) {
+		const uint8_t sib = *at++;
+		const int index = (sib >> 3 & 7) | (op->rex & 2) << 2;
+		o->base = (sib & 7) | (op->rex & 1) << 3;
+		o->index = index == 4 ? -1 : index; /* RSP is no index */
+		o->shift = sib >> 6;
+		if (mode == 0 && (sib & 7) == 5) {
+			o->base = -1;
+			wide = 4;
+		}
+	}
+	if (o->relative) {
+		o->base = -1;
+		wide = 4;
+	}
+	o->at = (size_t)(at - code);
+	o->end = o->at + wide;
+	o->displacement = displacement_at(at, wide);
+	if (wide == 1 && op->scaled)
+		o->displacement *= op->vector;
+	if (o->relative)
+		o->displacement += (int64_t)(ip + bytes);
 }
 
 /* The opcodes are those of Intel's manual, volume 2. Their prefixes: 66; or none, which means
@@ -247,4 +299,35 @@ const char *instruction_flushes(const uint8_t *code, size_t bytes, bool *fences)
 		return orders[i].name;
 	}
 	return NULL;
+}
+
+size_t instruction_streams(const uint8_t *code, uint64_t ip, size_t bytes, struct operand *o)
+{
+	struct opcode op;
+	bool fences;
+	const char *name = instruction_flushes(code, bytes, &fences);
+	if (!name || fences || name[0] != 'm' || !instruction_opcode(code, bytes, &op))
+		return 0;
+	const uint8_t modrm = code[op.end];
+	/* Two have the address in a register: of ModRM, and RDI. */
+	if (op.map == 2 && op.byte == 0xf8) {
+		*o = (struct operand){.base = (modrm >> 3 & 7) | (op.rex & 4) << 1, .index = -1};
+		return 64;
+	}
+	if (op.byte == 0xf7) {
+		*o = (struct operand){.base = 7, .index = -1, .segment = op.segment};
+		return op.size ? 16 : 8;
+	}
+	instruction_operand(code, ip, bytes, &op, o);
+	if (op.byte == 0xc3 || op.byte == 0xf9)
+		return op.wide ? 8 : 4;
+	return op.byte == 0xe7 && !op.size ? 8 : op.vector;
+}
+
+bool instruction_locks(const uint8_t *code, size_t bytes)
+{
+	struct opcode o;
+	if (!instruction_opcode(code, bytes, &o))
+		return false;
+	return o.locked || (!o.map && (o.byte == 0x86 || o.byte == 0x87) && code[o.end] >> 6 != 3);
 }

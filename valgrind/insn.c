@@ -9,45 +9,6 @@
 
 #define LONGEST 15 /* bytes */
 
-static Long displacement(const UChar *at, UInt bytes)
-{
-	if (bytes == 1)
-		return *(const Char *)at;
-	return bytes ? (Int)(at[0] | at[1] << 8 | at[2] << 16 | (UInt)at[3] << 24) : 0;
-}
-
-/* The operand of an instruction that has no immediate one. */
-static void read_operand(Addr ip, const struct opcode *op, struct operand *o)
-{
-	const UChar *at = (const UChar *)ip + op->end;
-	UChar modrm = *at++, mod = modrm >> 6, rm = modrm & 7;
-	UInt bytes = mod == 1 ? 1 : mod == 2 ? 4 : 0;
-	Bool relative = mod == 0 && rm == 5;
-	*o = (struct operand){.base = rm | (op->rex & 1) << 3,
-			      .index = -1,
-			      .segment = op->segment,
-			      .narrow = op->address32};
-	if (rm == 4) {
-		UChar sib = *at++;
-		Int index = (sib >> 3 & 7) | (op->rex & 2) << 2;
-		o->base = (sib & 7) | (op->rex & 1) << 3;
-		o->index = index == 4 ? -1 : index; /* RSP is no index */
-		o->shift = sib >> 6;
-		if (mod == 0 && (sib & 7) == 5) {
-			o->base = -1;
-			bytes = 4;
-		}
-	}
-	if (relative) {
-		o->base = -1;
-		bytes = 4;
-	}
-	o->displacement = displacement(at, bytes);
-	o->len = (UInt)(at + bytes - (const UChar *)ip);
-	if (relative)
-		o->displacement += ip + o->len;
-}
-
 enum insn insn_at(Addr ip, struct operand *operand)
 {
 	const UChar *code = (const UChar *)ip;
@@ -64,6 +25,7 @@ enum insn insn_at(Addr ip, struct operand *operand)
 		return INSN_OTHER;
 	if (name[0] != 'c')
 		return INSN_PAST_CACHE;
-	read_operand(ip, &op, operand); /* CLFLUSH, CLFLUSHOPT, CLWB */
+	/* CLFLUSH, CLFLUSHOPT, CLWB */
+	instruction_operand(code, ip, instruction_bytes(code, LONGEST), &op, operand);
 	return INSN_FLUSH;
 }

@@ -13,6 +13,7 @@
  * follows, after the call. A program that asks CPUID does not use them, as Valgrind's CPU has none.
  */
 #include "tidepm.h"
+#include "../core/instruction.h"
 #include "pub_tool_aspacemgr.h"
 #include "pub_tool_machine.h"
 #include "pub_tool_vki.h"
@@ -235,7 +236,7 @@ static void last_jump(struct block *b)
 			return;
 		b->ip = ip;
 		flush(b, &o);
-		out->next = number(ip + o.len);
+		out->next = number(ip + o.end);
 		out->jumpkind = Ijk_Boring;
 	}
 }

@@ -153,17 +153,8 @@ enum insn {
 	INSN_LFENCE	 /* orders no stores */
 };
 
-/* Where an instruction's memory operand is: segment + base + (index << shift) + displacement. */
-struct operand {
-	Int base, index; /* registers 0 to 15, RAX to R15; -1: none */
-	Int shift;
-	Long displacement; /* of an operand relative to RIP: its address */
-	Int segment;	   /* 0, or the prefix 0x64 (FS), 0x65 (GS) */
-	Bool narrow;	   /* an address of 32 bits */
-	UInt len;	   /* of the instruction, bytes */
-};
-
 /* The instruction at `ip`. *operand is set for INSN_FLUSH. */
+struct operand; /* core/instruction.h */
 enum insn insn_at(Addr ip, struct operand *operand);
 
 /* --- instrument.c --- */

@@ -40,6 +40,7 @@ void libpmem_note(unsigned what, const void *at, size_t len, const void *caller)
 		recorder_add_range(RECORD_SYNC, at, len, source);
 	if (what & LIBPMEM_FENCES)
 		recorder_add(RECORD_FENCE, 0, 0, NULL, 0, source);
+	trap_waits(what & LIBPMEM_FLUSHES, what & LIBPMEM_FENCES);
 	recorder_unlock();
 }
 
@@ -104,6 +105,7 @@ void libpmem_copied(const struct libpmem_copy *c)
 	recorder_add_range(RECORD_FLUSH_NT, c->to, c->len, source);
 	if (c->what & LIBPMEM_FENCES)
 		recorder_add(RECORD_FENCE, 0, 0, NULL, 0, source);
+	trap_waits(true, c->what & LIBPMEM_FENCES);
 	recorder_unlock();
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Flushes, fences and non-temporal stores that are instructions of the program, and no calls of
- * libpmem: the recorder does not see them while they run. It says that there are such, with a place
- * and the number of each sort: what it did not see is not what did not happen.
+ * libpmem. Where it is certain that one begins, it is seen while it runs (traps.c): its function is
+ * named by unwind information, and is instructions from its beginning to its end. Of others the
+ * recorder says that there are such, with a place and the number of each sort: what it did not see
+ * is not what did not happen. So it does of all in objects that were loaded after the first look,
+ * as they may have run already.
  *
  * What counts is the text that this process has mapped: the program, and each library that is not
  * the system's (its folder is none of /lib and /usr/lib, nor that of libc), not PMDK's, whose calls
@@ -55,17 +58,26 @@ static uintptr_t begin_of(const struct functions *f, uint32_t i)
 	return (uintptr_t)f->header + (uintptr_t)(intptr_t)f->table[2 * (size_t)i];
 }
 
-static uintptr_t end_of_last(const struct functions *f)
+static uintptr_t end_of(const struct functions *f, uint32_t i)
 {
-	const size_t last = 2 * (size_t)(f->n - 1);
-	const uint8_t *entry = f->header + f->table[last + 1];
+	const uint8_t *entry = f->header + f->table[2 * (size_t)i + 1];
 	int32_t begin;
 	uint32_t len;
 	memcpy(&begin, entry + 8, sizeof(begin));
 	memcpy(&len, entry + 12, sizeof(len));
 	/* Another form is not known. */
-	bool known = (uintptr_t)(entry + 8) + (uintptr_t)(intptr_t)begin == begin_of(f, f->n - 1);
-	return begin_of(f, f->n - 1) + (known ? len : 0);
+	bool known = (uintptr_t)(entry + 8) + (uintptr_t)(intptr_t)begin == begin_of(f, i);
+	return begin_of(f, i) + (known ? len : 0);
+}
+
+/* Is it instructions from its beginning to its end, and so no data? */
+static bool is_whole(const struct functions *f, uint32_t i)
+{
+	uintptr_t at = begin_of(f, i);
+	const uintptr_t end = end_of(f, i);
+	for (size_t bytes = 1; bytes && at < end; at += bytes)
+		bytes = instruction_bytes((const uint8_t *)at, end - at);
+	return at == end;
 }
 
 /* --- a stretch of text --- */
@@ -94,11 +106,36 @@ static bool goes_on(uintptr_t at, uintptr_t stop)
 	return true;
 }
 
+struct look {
+	struct functions functions;
+	struct sort sort[SORTS]; /* not seen */
+	bool locked;		 /* for locked instructions, and for these alone */
+	bool late;		 /* what is seen from now on may have run before */
+	bool weak;		 /* there are flushes that such an instruction waits for */
+};
+
+/* An instruction in function `i`, or in none: UINT32_MAX. */
+static void look_at_instruction(struct look *l, uint32_t i, uintptr_t at, size_t bytes,
+				uintptr_t stop)
+{
+	const uint8_t *code = (const uint8_t *)at;
+	bool fences = false;
+	const char *name = instruction_flushes(code, bytes, &fences);
+	if (l->locked ? name || !instruction_locks(code, bytes) : !name)
+		return;
+	const bool in_function = i != UINT32_MAX && at < end_of(&l->functions, i);
+	const bool kept = in_function && is_whole(&l->functions, i) && trap_keep(code, bytes);
+	if (name && (!kept || l->late) && goes_on(at, stop))
+		take_sort(l->sort, name, fences, at);
+	l->weak |= kept && !fences && strcmp(name ? name : "clflush", "clflush") != 0;
+}
+
 /* From one instruction to the next, and anew where a function begins: between functions there may
  * be data. The program itself tells of one after RECORD_TOLD_MARK. */
-static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end, struct sort *sort)
+static void look_at_text(struct look *l, uintptr_t at, uintptr_t end)
 {
 	static const uint8_t mark[] = {RECORD_TOLD_MARK};
+	const struct functions *f = &l->functions;
 	bool marked = false;
 	for (uint32_t next = 0; at < end;) {
 		while (next < f->n && begin_of(f, next) <= at)
@@ -107,10 +144,8 @@ static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end,
 									      : end;
 		const uint8_t *code = (const uint8_t *)at;
 		size_t bytes = instruction_bytes(code, stop - at);
-		bool fences;
-		const char *name = bytes ? instruction_flushes(code, bytes, &fences) : NULL;
-		if (name && !marked && goes_on(at, stop))
-			take_sort(sort, name, fences, at);
+		if (bytes && !marked)
+			look_at_instruction(l, next - 1, at, bytes, stop);
 		marked = bytes == sizeof(mark) && !memcmp(code, mark, sizeof(mark));
 		if (bytes)
 			at += bytes;
@@ -119,13 +154,13 @@ static void look_at_text(const struct functions *f, uintptr_t at, uintptr_t end,
 	}
 }
 
-static void look_at_object(const struct dl_phdr_info *o, struct sort *sort)
+static void look_at_object(const struct dl_phdr_info *o, struct look *l)
 {
 	const uint8_t *header = NULL;
 	for (unsigned i = 0; i < o->dlpi_phnum; i++)
 		if (o->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME)
 			header = (const uint8_t *)(o->dlpi_addr + o->dlpi_phdr[i].p_vaddr);
-	const struct functions f = functions_of(header);
+	const struct functions f = l->functions = functions_of(header);
 	for (unsigned i = 0; i < o->dlpi_phnum; i++) {
 		const ElfW(Phdr) *p = &o->dlpi_phdr[i];
 		uintptr_t at = o->dlpi_addr + p->p_vaddr, end = at + p->p_memsz;
@@ -134,9 +169,9 @@ static void look_at_object(const struct dl_phdr_info *o, struct sort *sort)
 		/* As linkers once did it: constants are in the same part of the file. */
 		if (f.n && (uintptr_t)header - at < p->p_memsz) {
 			at = begin_of(&f, 0);
-			end = end_of_last(&f);
+			end = end_of(&f, f.n - 1);
 		}
-		look_at_text(&f, at, end, sort);
+		look_at_text(l, at, end);
 	}
 }
 
@@ -198,15 +233,19 @@ static void tell(const struct sort *sort)
 
 static int look_at(struct dl_phdr_info *o, size_t size, void *arg)
 {
-	struct sort sort[SORTS] = {0};
 	const uint64_t *before = arg;
+	struct look look = {.late = *before > 0};
 	(void)size;
 	if (o->dlpi_adds == *before)
 		return 1; /* there are no others since */
 	looked.loads = o->dlpi_adds;
 	if (is_new(o->dlpi_addr) && counts(o->dlpi_name)) {
-		look_at_object(o, sort);
-		tell(sort);
+		look_at_object(o, &look);
+		look.locked = look.weak;
+		if (look.locked)
+			look_at_object(o, &look);
+		trap_set();
+		tell(look.sort);
 	}
 	return 0;
 }

@@ -11,7 +11,8 @@
  *	written.c	which pages were written, as the kernel says
  *	alone.c		whether a thread is the only one
  *	call_site.c	where in the program a call is
- *	own_flushes.c	which flushes of the program are not seen
+ *	own_flushes.c	which flushes are the program's own instructions, and which are not seen
+ *	traps.c		those that are, while they run
  *	told.c		what the Valgrind tool tells, if the program runs under it
  *	announced.c	what clients say of their operations
  *	libc_calls.c, libc_writes.c, name_calls.c, libpmem_calls.c, libpmem2_calls.c
@@ -211,5 +212,14 @@ void own_flushes_look(void);
 void own_flushes_end(void);
 /* In a child of fork(). */
 void own_flushes_forked(void);
+
+/* --- traps.c: under the dynamic linker's lock --- */
+
+/* An instruction that flushes, fences or the like is to be seen when it runs, from trap_set() on.
+ * False: it cannot be. */
+bool trap_keep(const uint8_t *code, size_t bytes);
+void trap_set(void);
+/* This thread has flushed something, or has waited for that. With the recorder's lock. */
+void trap_waits(bool flushed, bool fenced);
 
 #endif

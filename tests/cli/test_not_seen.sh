@@ -3,8 +3,9 @@
 #
 # test_not_seen.sh TIDEMARK SOURCES
 #
-# What a program does and tidemark record does not see is no verdict: flushes and fences that are instructions of the program,
-# and names and lengths of its files. tidemark images then cannot tell, and where it names a command, that one can.
+# Flushes and fences that are instructions of the program are seen while they run. What a program does and tidemark record does not
+# see is no verdict: such instructions in code that is not known well enough, and names and lengths of its files. tidemark images
+# then cannot tell, and where it names a command, that one can.
 # shellcheck source=tests/cli/own.sh
 . "$(dirname "$0")/own.sh"
 
@@ -26,14 +27,27 @@ verdict() {
 
 cat >log.c <<'END'
 /* An entry at 64 and 128, their number at 0; POOL HOW|check. */
-static void clean(const void *at) { __asm__ volatile("clflush %0" : : "m"(*(const char *)at) : "memory"); }
+#ifdef BARE
+/* Nobody says where these begin and end. */
+void fence(void);
+__asm__(".text\n.type fence,@function\nfence: mfence\nret\n");
+#ifdef INLINE
+void clean(const void *at);
+__asm__(".text\n.type clean,@function\nclean: clflushopt (%rdi)\nret\n");
+#endif
+#else
+static void clean(const void *at) { __asm__ volatile("clflushopt %0" : : "m"(*(const char *)at) : "memory"); }
 static void fence(void) { __asm__ volatile("mfence" : : : "memory"); }
+#endif
 #ifdef INLINE
 static void persist(const void *at, const char *how)
 {
+	static int lock;
 	clean(at);
 	if (!strcmp(how, "right"))
-		__asm__ volatile("sfence" : : : "memory");
+		fence();
+	if (!strcmp(how, "locked"))
+		__atomic_fetch_add(&lock, 1, __ATOMIC_SEQ_CST);
 }
 #elif defined(NONTEMPORAL)
 static void persist(long *at, const char *how)
@@ -87,7 +101,7 @@ int main(int argc, char **argv)
 		else
 			persist(pool, argv[2]);
 	}
-	(void)clean, (void)fence;
+	(void)fence;
 	return 0;
 }
 END
@@ -97,42 +111,61 @@ verdict 0 ./log pool right
 ! grep -q -e 'not recorded' -e 'could not tell' out || fail 'there is nothing that is not recorded'
 verdict 1 ./log pool wrong
 
-run 0 gcc -include "$prelude" -g -O1 -DINLINE $unused -o inline log.c -lpmem
+# seen NAME OPTION...: a program of which all is seen.
+seen() {
+	run 0 gcc -include "$prelude" -g -O1 $unused -o "$1" "${@:2}" log.c -lpmem
+	verdict 0 "./$1" pool right
+	! grep -q -e 'not recorded' -e 'could not tell' out || fail "$1: all of it is seen"
+}
+seen inline -DINLINE
+verdict 1 ./inline pool wrong
+says 'lost: the store of 8 bytes' 'noticed at clean (log.c:' 'the power failed before the fence by main (log.c:'
+verdict 0 ./inline pool locked # such an instruction waits, too
+seen past -DNONTEMPORAL
+verdict 1 ./past pool wrong
+seen fences -DFENCES
+verdict 0 ./fences pool flushed
+verdict 1 ./fences pool unflushed
+# As the tool for Valgrind sees it.
+if [ -x "$(dirname "$tidemark")/tidemark-valgrind" ]; then
+	ln -s "$(dirname "$tidemark")/tidemark-valgrind" bin
+	for case in right:0 wrong:1; do
+		rm -f pool
+		run 0 tidemark record -q --pm pool --out rec tidemark-valgrind --pm=pool ./inline pool "${case%:*}"
+		run "${case#*:}" tidemark images rec --recover './inline {} check'
+	done
+fi
+
+# Not known well enough.
+run 0 gcc -include "$prelude" -g -O1 -DINLINE -DBARE $unused -o bare log.c -lpmem
 for how in right wrong; do
-	verdict 3 ./inline pool $how -- --json json --junit junit --html html
-	says 'not recorded: clflush in ' ' (log.c:2)' 'not recorded: sfence in persist (log.c:9)' \
+	verdict 3 ./bare pool $how -- --json json --junit junit --html html
+	says 'not recorded: clflushopt in clean (bare)' 'not recorded: mfence in fence (bare)' \
 		'could not tell: the program has instructions that flush'
-	! grep -q 'mfence' out || fail 'a function that is not there has no fence'
 	grep -q '"doubt": "could not tell' json || fail 'JSON does not say so'
 	! grep -q '"in_doubt": false' json || fail 'a cause without a doubt in JSON'
 	grep -q '<skipped' junit && ! grep -q '<failure' junit || fail 'JUnit does not say so'
 	grep -q '"verdict":"Could not tell' html || fail 'the page does not say so'
 	# Whether only the process dies, that has nothing to do with flushes.
-	run 0 tidemark images rec --recover './inline {} check' --model kill
-	run 0 tidemark images rec --recover './inline {} check' --knob domain=mhp
+	run 0 tidemark images rec --recover './bare {} check' --model kill
+	run 0 tidemark images rec --recover './bare {} check' --knob domain=mhp
 done
 # The one that is named can tell.
-if [ -x "$(dirname "$tidemark")/tidemark-valgrind" ]; then
-	ln -s "$(dirname "$tidemark")/tidemark-valgrind" bin
+if [ -x bin/tidemark-valgrind ]; then
 	for case in right:0 wrong:1; do
-		verdict 3 ./inline pool "${case%:*}"
+		verdict 3 ./bare pool "${case%:*}"
 		command=$(sed -n 's/.*this records that: \(.*\) PROGRAM$/\1/p' out)
 		rm pool
-		run 0 bash -c "$command ./inline pool ${case%:*}"
-		run "${case#*:}" tidemark images rec --recover './inline {} check'
+		run 0 bash -c "$command ./bare pool ${case%:*}"
+		run "${case#*:}" tidemark images rec --recover './bare {} check'
 	done
 fi
-# Past the caches: the fence is libpmem's, and is seen.
-run 0 gcc -include "$prelude" -g -O1 -DNONTEMPORAL $unused -o past log.c -lpmem
-verdict 3 ./past pool right
-says 'not recorded: movnti in persist (log.c:15)'
-
-# A program with fences of its own: the images are those of fewer fences. What none of them loses is not lost.
-run 0 gcc -include "$prelude" -g -O1 -DFENCES $unused -o fences log.c -lpmem
-verdict 0 ./fences pool right
+# Fences alone: the images are those of fewer fences. What none of them loses is not lost.
+run 0 gcc -include "$prelude" -g -O1 -DFENCES -DBARE $unused -o barefences log.c -lpmem
+verdict 0 ./barefences pool right
 says 'not recorded: mfence in '
-verdict 1 ./fences pool unflushed
-verdict 3 ./fences pool flushed
+verdict 1 ./barefences pool unflushed
+verdict 3 ./barefences pool flushed
 says 'in doubt: exit status 1' 'could not tell: what is lost had been flushed'
 
 # A library of the program's own, which it loads when PM is mapped already, and another process of it.
@@ -144,8 +177,101 @@ run 0 gcc -include "$prelude" -g -O1 "-DLIBRARY=\"$here/clean.so\"" $unused -o l
 verdict 3 ./loads pool right
 says 'not recorded: clwb in clean_it (clean.c:1)' 'not recorded: sfence in own (clean.so)'
 ! grep -q 'clflush in' out || fail 'data is no instruction'
-run 0 tidemark record -q --pm pool --out rec sh -c './log pool right; ./inline pool right'
+run 0 tidemark record -q --pm pool --out rec sh -c './log pool right; ./bare pool right'
 run 3 tidemark images rec --recover './log {} check'
+
+# --- each kind of instruction, with operands of each form, in a program that uses the signal itself ---
+
+cat >kinds.c <<'END'
+#include <immintrin.h>
+#include <pthread.h>
+#include <signal.h>
+static volatile int traps, busy;
+static char *p;
+static void on_trap(int number) { traps += number == SIGTRAP; }
+/* A fence, busy or not. */
+__attribute__((noinline)) static void count(void) { __atomic_fetch_add(&busy, 1, __ATOMIC_SEQ_CST); }
+static void on_user(int number)
+{
+	memset(p + 576, number ? 7 : 0, 64);
+	__asm__ volatile("clflushopt (%0,%1,8)" : : "r"(p), "r"(576l / 8) : "memory");
+	count();
+}
+static char shadow[64] __attribute__((aligned(64)));
+__attribute__((target("clflushopt"))) static void *other(void *at)
+{
+	sigset_t all;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
+	_mm_clflushopt(at);
+	_mm_sfence();
+	return at;
+}
+__attribute__((target("avx512f,avx2,clwb,clflushopt"))) int main(int argc, char **argv)
+{
+	struct sigaction on = {.sa_handler = on_trap}, was;
+	int fd = open(argv[1], O_RDWR | O_CREAT, 0600);
+	if (argc < 3 || fd < 0 || ftruncate(fd, 8192))
+		return 2;
+	p = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (!strcmp(argv[2], "check")) {
+		for (int i = 0; p[4096] && i < 10 * 64; i += 8)
+			if (p[i] != 7)
+				return 1;
+		return 0;
+	}
+	signal(SIGTRAP, on_trap);
+	sigfillset(&on.sa_mask);
+	sigaction(SIGTRAP, &on, &was);
+	__asm__ volatile("int3");
+	raise(SIGTRAP);
+	if (traps != 2 || was.sa_handler != on_trap)
+		return 3;
+	memset(p + 512, 7, 64);
+	_mm_clflush(p + 512);
+	while (busy < 10000)
+		count();
+	on.sa_handler = on_user;
+	sigaction(SIGUSR1, &on, NULL);
+	raise(SIGUSR1);
+	const __m128i seven = _mm_set1_epi8(7);
+	memset(p, 7, 64);
+	_mm_clwb(p);
+	memset(p + 64, 7, 64);
+	pthread_t thread;
+	pthread_create(&thread, NULL, other, p + 64);
+	pthread_join(thread, NULL);
+	for (long i = 0; i < 8; i++)
+		_mm_stream_si64((long long *)(p + 128) + i, 0x0707070707070707);
+	for (long i = 0; i < 4; i++)
+		_mm_stream_ps((float *)(p + 192 + 16 * i), _mm_castsi128_ps(seven));
+	for (long i = 0; i < 4; i++)
+		_mm_stream_si128((__m128i *)(p + 256) + i, seven);
+	if (__builtin_cpu_supports("avx2")) {
+		_mm256_stream_si256((__m256i *)(p + 320), _mm256_set1_epi8(7));
+		_mm256_stream_si256((__m256i *)(p + 352), _mm256_set1_epi8(7));
+	} else
+		memset(p + 320, 7, 64), _mm_clwb(p + 320);
+	if (__builtin_cpu_supports("avx512f"))
+		_mm512_stream_si512((__m512i *)(p + 384), _mm512_set1_epi32(0x07070707));
+	else
+		memset(p + 384, 7, 64), _mm_clwb(p + 384);
+	for (long i = 0; i < 4; i++)
+		_mm_maskmoveu_si128(seven, _mm_set1_epi8(-1), p + 448 + 16 * i);
+	_mm_stream_si64((long long *)shadow, 1); /* relative to the instruction, and no PM */
+	if (strcmp(argv[2], "wrong") != 0)
+		_mm_sfence();
+	p[4096] = 1;
+	_mm_clwb(p + 4096);
+	_mm_mfence();
+	return shadow[0] != 1 || busy != 10001;
+}
+END
+compile kinds -pthread
+verdict 0 ./kinds pool right
+says ', 5 fences'
+! grep -q 'not recorded' out || fail 'all of it is seen'
+verdict 1 ./kinds pool wrong
 
 # --- names and lengths ---
 

@@ -105,6 +105,62 @@ TEST(flushes)
 				"clflushopt ");
 }
 
+/* Stores past the caches: to where, and how much. */
+TEST(streams)
+{
+	char seen[600] = "";
+	for (size_t i = 0; i + 1 < (size_t)(ends - begins); i++) {
+		struct operand o;
+		size_t len = instruction_streams((const uint8_t *)begins[i], begins[i],
+						 begins[i + 1] - begins[i], &o);
+		if (len)
+			snprintf(seen + strlen(seen), sizeof(seen) - strlen(seen), "%zu:%d+%d ",
+				 len, o.base, (int)o.displacement);
+	}
+	ck_assert_str_eq(seen, "16:0+0 8:7+0 8:7+0 16:7+0 32:7+0 64:7+64 16:7+0 64:0+0 4:7+0 ");
+}
+
+/* A place that is relative to the instruction, and registers that a prefix names. */
+TEST(operands)
+{
+	static const struct {
+		uint8_t code[9];
+		uint8_t bytes;
+		struct operand is;
+	} of[] = {
+		{{0x48, 0x0f, 0xc3, 0x05, 0xf8, 0xff, 0xff, 0xff},
+		 8,
+		 {.base = -1, .index = -1, .displacement = 0x1000, .relative = true}},
+		{{0x66, 0x43, 0x0f, 0xae, 0x74, 0xe5, 0x10},
+		 7, /* clwb 0x10(%r13,%r12,8) */
+		 {.base = 13, .index = 12, .shift = 3, .displacement = 0x10}},
+		{{0x64, 0x0f, 0xae, 0x3c, 0x25, 8, 0, 0, 0},
+		 9, /* clflush %fs:8 */
+		 {.base = -1, .index = -1, .displacement = 8, .segment = 0x64}},
+	};
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct opcode op;
+		struct operand o;
+		ck_assert(instruction_opcode(of[i].code, of[i].bytes, &op));
+		instruction_operand(of[i].code, 0x1000, of[i].bytes, &op, &o);
+		ck_assert_int_eq(o.base, of[i].is.base);
+		ck_assert_int_eq(o.index, of[i].is.index);
+		ck_assert_int_eq(o.shift, of[i].is.shift);
+		ck_assert_int_eq(o.displacement, of[i].is.displacement);
+		ck_assert_int_eq(o.segment, of[i].is.segment);
+		ck_assert_int_eq(o.relative, of[i].is.relative);
+		ck_assert_uint_eq(o.end, of[i].bytes);
+	}
+}
+
+TEST(locked)
+{
+	unsigned n = 0;
+	for (size_t i = 0; i + 1 < (size_t)(ends - begins); i++)
+		n += instruction_locks((const uint8_t *)begins[i], begins[i + 1] - begins[i]);
+	ck_assert_uint_eq(n, 4); /* CMPXCHG, XADD, XCHG, OR */
+}
+
 TEST(no_instructions)
 {
 	static const uint8_t none[][2] = {{0x06, 0}, {0x60, 0}, {0x82, 0},
