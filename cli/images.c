@@ -59,7 +59,11 @@ static const struct option_row rows[] = {
 	 "a command that is started on each image: {} in it is the image's path, or it is added at "
 	 "the end; of several files {1} is the first one's; exit status 0 is good",
 	 REQUEST(options.checker.recover)},
-	{"check", "CMD", "another one, that is started after that one",
+	{"then", "CMD",
+	 "the program goes on with its work on each image that is good, mapped elsewhere than "
+	 "before",
+	 REQUEST(options.checker.then)},
+	{"check", "CMD", "another one, that is started after these",
 	 REQUEST(options.checker.check)},
 	{"contracts", "NAME,...",
 	 "the last of them prints a line KEY VALUE for each key that has a value: do these "

@@ -80,25 +80,14 @@ static void record_words(const struct request *r, struct command_words *w)
 	add_option(w, "-c", r->run);
 }
 
-static const char *path_of(const char *command)
-{
-	return strstr(command, "{}") ? "" : " {}";
-}
-
-/* The program's second life, and what reads it back then. */
-static char *second_life(const struct request *r)
-{
-	return TEXT_PRINTED(out, fprintf(out, "{ %s%s; } && { %s%s; }", r->then, path_of(r->then),
-					 r->check, path_of(r->check)));
-}
-
-static void images_words(const struct request *r, const char *then, char **more,
-			 struct command_words *w)
+static void images_words(const struct request *r, char **more, struct command_words *w)
 {
 	add_option(w, "images", r->out);
 	add_option(w, "--recover", r->check);
-	if (then)
-		add_option(w, "--check", then);
+	if (r->then) {
+		add_option(w, "--then", r->then);
+		add_option(w, "--check", r->check);
+	}
 	while (*more)
 		add(w, *more++);
 }
@@ -160,11 +149,9 @@ static void print_next(const struct command_words *w, int status)
 
 static int judge(const struct request *r, char **more)
 {
-	char *then = r->then ? second_life(r) : NULL, time[32], **before = arguments;
+	char time[32], **before = arguments;
 	struct command_words w = {.n = 0}, timed;
-	if (r->then && !then)
-		return no_memory();
-	images_words(r, then, more, &w);
+	images_words(r, more, &w);
 	timed = w;
 	if (r->quiet)
 		add(&timed, "--quiet");
@@ -180,19 +167,17 @@ static int judge(const struct request *r, char **more)
 	int status = run_command(timed.n, timed.word);
 	arguments = before;
 	print_next(&w, status);
-	free(then);
 	return status;
 }
 
 /* Are there the programs? Else that would show only when all was recorded. */
 static int check_commands(const struct request *r)
 {
-	const struct image_checker commands[] = {{.recover = r->run},
-						 {.recover = r->check, .check = r->then}};
+	const char *command[] = {r->run, r->check, r->then}, *name[] = {"run", "check", "then"};
 	char why[300];
-	for (unsigned i = 0; i < 2; i++)
-		if (image_checker_exists(&commands[i], why, sizeof(why)))
-			return fail(EXIT_USAGE, "try: %s", why);
+	for (unsigned i = 0; i < 3; i++)
+		if (image_command_exists(command[i], why, sizeof(why)))
+			return fail(EXIT_USAGE, "try: --%s %s", name[i], why);
 	return 0;
 }
 

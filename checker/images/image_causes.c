@@ -222,13 +222,23 @@ static int add_cause(struct image_walk *w, struct image_judge *judge, struct ima
 		return -ENOMEM;
 	memcpy(left, w->choice.left, w->replay.dirties * sizeof(*left));
 	int error = judge ? give_back(w, judge, left, c->verdict) : -EINTR;
-	struct image_verdict again;
+	struct image_verdict again = c->verdict;
+	if (!error && c->verdict.how == IMAGE_HANG)
+		image_judge_wait_long(judge);
 	if (!error)
 		error = images_left_off(w->o) ? -EINTR : image_walk_judge(w, judge, left, &again);
 	if (!error && w->o->checker.recover && !w->o->checker.announced)
 		image_judge_said(judge, c->said);
 	result->rough |= error == -EINTR;
 	error = error == -EINTR ? 0 : error;
+	if (c->verdict.how == IMAGE_HANG) /* it may only have been slow */
+		c->verdict = again;
+	if (c->verdict.how == IMAGE_GOOD) {
+		*cause = result->causes;
+		result->bad--;
+		free(left);
+		return error;
+	}
 	image_cause_parts(w, left, c);
 	/* What is left of it may be known. */
 	unsigned i = known_cause(w, left, c, result);

@@ -10,18 +10,35 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "checker/seat/judge_seat.h"
+#include "core/clock.h"
 #include "core/text/text.h"
+
+#define STEPS 3 /* `recover` or the library, `then`, `check` */
 
 struct image_judge {
 	struct image_checker checker;
-	char *command[2]; /* `recover`, `check` with the paths of files that they name by number */
-	uint8_t maps;	  /* enum board_maps: how they may be */
-	bool careful;	  /* what it does to the files is not believed to be all seen */
-	unsigned at_once; /* images of the next question */
+	char *command[STEPS]; /* with the paths of files that they name by number */
+	uint8_t maps;	      /* enum board_maps: how they may be */
+	bool careful;	      /* what it does to the files is not believed to be all seen */
+	unsigned at_once;     /* images of the next question */
+	double patience;      /* what the checker was given; checker.patience is that of the next
+				 question */
+	double longest;	      /* that a question has taken which was answered, seconds */
 	const struct image_seat *asked; /* the latest that was */
-	/* For `recover`, or the library, and for `check`. */
-	struct image_seat seat[2][PM_FILES];
+	struct image_seat seat[STEPS][PM_FILES];
 };
+
+static const char *command_of(const struct image_checker *c, unsigned step)
+{
+	return step == 0 ? c->recover : step == 1 ? c->then : c->check;
+}
+
+static bool is_last(const struct image_checker *c, unsigned step)
+{
+	while (++step < STEPS && !command_of(c, step))
+		;
+	return step == STEPS;
+}
 
 void image_verdict_words(const struct image_checker *checker, const struct image_verdict *v,
 			 char *out, size_t n)
@@ -111,22 +128,22 @@ bool image_checker_names_files(const struct image_checker *c)
 
 int image_checker_files(const struct image_checker *c, unsigned files, char *why, size_t n)
 {
-	const char *command[] = {c->recover, c->check};
 	bool numbers = image_checker_names_files(c);
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < STEPS; i++) {
+		const char *command = command_of(c, i);
 		size_t len;
-		if (!command[i])
+		if (!command)
 			continue;
-		if (numbers != has_number(command[i]) || (numbers && strstr(command[i], "{}"))) {
+		if (numbers != has_number(command) || (numbers && strstr(command, "{}"))) {
 			snprintf(why, n,
 				 "%.100s: expected {1}, {2}, ... in all commands, or {} in all",
-				 command[i]);
+				 command);
 			return -EINVAL;
 		}
-		const char *wrong = find_number(command[i], files, &len);
+		const char *wrong = find_number(command, files, &len);
 		if (wrong) {
 			snprintf(why, n, "%.100s: %.*s, but %u file%s of PM; expected {1}%s",
-				 command[i], len < 40 ? (int)len : 40, wrong, files, plural(files),
+				 command, len < 40 ? (int)len : 40, wrong, files, plural(files),
 				 files == 1 ? "" : ", {2}, ...");
 			return -EINVAL;
 		}
@@ -160,6 +177,7 @@ int image_judge_open(struct image_judge **judge, const struct image_checker *che
 	}
 	j->checker = *checker;
 	j->at_once = 1;
+	j->patience = checker->patience;
 	j->maps = BOARD_PRIVATE;
 	*judge = j;
 	return 0;
@@ -167,15 +185,33 @@ int image_judge_open(struct image_judge **judge, const struct image_checker *che
 
 void image_judge_close(struct image_judge *j)
 {
-	for (unsigned i = 0; j && i < PM_FILES; i++) {
-		seat_close(&j->seat[0][i]);
-		seat_close(&j->seat[1][i]);
-	}
-	if (j) {
-		free(j->command[0]);
-		free(j->command[1]);
+	for (unsigned step = 0; j && step < STEPS; step++) {
+		for (unsigned i = 0; i < PM_FILES; i++)
+			seat_close(&j->seat[step][i]);
+		free(j->command[step]);
 	}
 	free(j);
+}
+
+/* --- how long --- */
+
+/* Once one has been waited for in vain, others that take far longer than any that has ended are
+ * taken for the same. */
+#define SURELY	   20 /* times as long as the longest */
+#define SURELY_MIN 0.5
+
+static void learn_patience(struct image_judge *j, double seconds, bool hangs)
+{
+	if (!hangs && seconds > j->longest)
+		j->longest = seconds;
+	const double surely = j->longest * SURELY > SURELY_MIN ? j->longest * SURELY : SURELY_MIN;
+	if ((hangs || j->checker.patience < j->patience) && surely < j->patience)
+		j->checker.patience = surely;
+}
+
+void image_judge_wait_long(struct image_judge *j)
+{
+	j->checker.patience = j->patience;
 }
 
 void image_judge_be_careful(struct image_judge *j)
@@ -186,8 +222,8 @@ void image_judge_be_careful(struct image_judge *j)
 struct image_way image_judge_way(const struct image_judge *j)
 {
 	struct image_way way = j->seat[0][0].way;
-	if (!way.kind)
-		way = j->seat[1][0].way;
+	for (unsigned step = 1; step < STEPS && !way.kind; step++)
+		way = j->seat[step][0].way;
 	way.repair = j->careful		       ? IMAGE_REPAIR_UNSEEN
 		     : j->maps == BOARD_SHARED ? IMAGE_REPAIR_SHARED
 					       : IMAGE_REPAIR_SEEN;
@@ -232,45 +268,47 @@ static int judge_contracts(const struct image_seat *s, struct announced *announc
 
 bool image_judge_may_wait(const struct image_judge *j, const struct image_files *files)
 {
-	/* A second command, or that of another file, sees what the first one has left. */
-	return j->checker.preload && !j->checker.check && files->log->files == 1 &&
+	/* Another command, or that of another file, sees what the first one has left. */
+	return j->checker.preload && is_last(&j->checker, 0) && files->log->files == 1 &&
 	       j->maps != BOARD_SHARED && !j->careful;
 }
 
 /* Ask one of them about up to *n images from `first` on, and *n is how many it has judged; *wrote:
  * after the last of them the file may not be what it was. -ESTALE: that one's verdict may be wrong.
  */
-static int ask(struct image_judge *j, bool check, unsigned file, const struct image_files *files,
+static int ask(struct image_judge *j, unsigned step, unsigned file, const struct image_files *files,
 	       unsigned first, unsigned *n, struct image_verdict *verdict, bool *wrote)
 {
 	const struct image_checker *c = &j->checker;
-	const char *path = files->file[file].path, *command = check ? c->check : c->recover;
-	struct image_seat *s = &j->seat[check][file];
+	const char *path = files->file[file].path, *command = command_of(c, step);
+	struct image_seat *s = &j->seat[step][file];
 	assert(*n && first + *n <= files->waiting);
 	int error = s->board ? 0
-			     : seat_open(s, files->dir, files->log, 2 * file + check,
+			     : seat_open(s, files->dir, files->log, STEPS * file + step,
 					 c->announced || c->listen);
 	if (error)
 		return error;
 	if (image_checker_names_files(c)) {
-		if (!j->command[check])
-			j->command[check] = TEXT_PRINTED(out, name_files(out, command, files));
-		if (!j->command[check])
+		if (!j->command[step])
+			j->command[step] = TEXT_PRINTED(out, name_files(out, command, files));
+		if (!j->command[step])
 			return -ENOMEM;
-		command = j->command[check];
+		command = j->command[step];
 		path = NULL;
 	}
 	j->asked = s;
+	s->life = c->then ? step : 0;
 	const enum board_maps maps = image_judge_may_wait(j, files) ? j->maps : BOARD_SHARED;
 	if (maps == BOARD_SHARED || s->output >= 0) /* the output is one image's */
 		*n = 1;
 	seat_images(s, files, file, maps, first, n);
+	const double began = clock_seconds();
 	error = c->library ? judge_library(s, c, verdict, n)
 			   : judge_command(s, c, command, path, verdict, n);
 	if (error)
 		return error;
-	bool last = check || !c->check;
-	if (c->announced && last && *n && verdict->how == IMAGE_GOOD)
+	learn_patience(j, clock_seconds() - began, *n && verdict[*n - 1].how == IMAGE_HANG);
+	if (c->announced && is_last(c, step) && *n && verdict->how == IMAGE_GOOD)
 		error = judge_contracts(s, c->announced, &files->wait[first].moment, verdict);
 	if (error)
 		return error;
@@ -294,11 +332,9 @@ static int judge_some(struct image_judge *j, const struct image_files *files, un
 	int error = 0;
 	*verdict = (struct image_verdict){.how = IMAGE_GOOD};
 	*wrote = false;
-	for (unsigned i = 0; i < times && verdict->how == IMAGE_GOOD && !error && *n; i++) {
-		error = ask(j, false, i, files, first, n, verdict, wrote);
-		if (!error && *n && j->checker.check && verdict->how == IMAGE_GOOD)
-			error = ask(j, true, i, files, first, n, verdict, wrote);
-	}
+	for (unsigned i = 0; i < times * STEPS && verdict->how == IMAGE_GOOD && !error && *n; i++)
+		if (!(i % STEPS) || command_of(&j->checker, i % STEPS))
+			error = ask(j, i % STEPS, i / STEPS, files, first, n, verdict, wrote);
 	return error;
 }
 

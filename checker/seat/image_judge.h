@@ -7,8 +7,8 @@
  *
  *	a command	is run by a shell; "{}" in it is the image's path, or the path is added at
  *			its end. It is run for each file of an image; but where it has "{1}", "{2}",
- *			which are the files' paths in the log's order, once. Exit status 0: good. A
- *			second one is run after the first.
+ *			which are the files' paths in the log's order, once. Exit status 0: good.
+ *			Others are run after the first.
  *	a library	a function int NAME(const char *path); 0: good. It is called in a process of
  *			its own.
  *
@@ -45,7 +45,10 @@ void image_verdict_words(const struct image_checker *checker, const struct image
 			 char *out, size_t n);
 
 struct image_checker {
-	const char *recover, *check; /* commands; `check` may be NULL */
+	/* Commands, one after the other as long as they take it for good; all but the first may be
+	 * NULL. `then` is the program that goes on with its work. From there on PM is mapped
+	 * elsewhere, if that may be chosen. */
+	const char *recover, *then, *check;
 	const char *library, *function;
 	double patience; /* seconds that a command or a call may take */
 	bool show;	 /* what it prints */
@@ -59,7 +62,9 @@ struct image_checker {
 	const volatile sig_atomic_t *stop;
 };
 
-/* Is there a checker to start? Looks at the first word of each command, if it is a plain one; of a
+/* Is there a program to start? NULL: none is needed. 0, or -ENOENT with a sentence in *why. */
+int image_command_exists(const char *command, char *why, size_t n);
+/* The same of a checker. Looks at the first word of each command, if it is a plain one; of a
  * line of shell script nothing is said. 0, or -ENOENT with a sentence in *why. */
 int image_checker_exists(const struct image_checker *checker, char *why, size_t n);
 /* Do the commands name the files by number? */
@@ -92,6 +97,8 @@ int image_judge(struct image_judge *judge, struct image_files *files,
 		struct image_verdict *verdict);
 /* The checker has written to the files and that was not seen: they are put right after each. */
 void image_judge_be_careful(struct image_judge *judge);
+/* One that does not end is waited for as long as the first one was. */
+void image_judge_wait_long(struct image_judge *judge);
 struct image_way image_judge_way(const struct image_judge *judge);
 /* The first line that was printed about the latest image, with {} for its path; or "". */
 #define IMAGE_SAID 200

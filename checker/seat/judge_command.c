@@ -121,7 +121,7 @@ static bool shell_knows(const char *name)
 	return !system(line);
 }
 
-static int command_exists(const char *command, char *why, size_t n)
+int image_command_exists(const char *command, char *why, size_t n)
 {
 	char word[IMAGE_PATH], file[IMAGE_PATH];
 	struct stat st;
@@ -133,7 +133,7 @@ static int command_exists(const char *command, char *why, size_t n)
 			    : program_find(word, file, sizeof(file));
 	if (!error || (!path && shell_knows(word)))
 		return 0;
-	snprintf(why, n, "%.200s: %s; expected a checker that can be started", word,
+	snprintf(why, n, "%.200s: %s; expected a program that can be started", word,
 		 path ? strerror(-error) : "no such command in PATH");
 	return -ENOENT;
 }
@@ -144,8 +144,9 @@ int image_checker_exists(const struct image_checker *checker, char *why, size_t 
 		snprintf(why, n, "the command is empty; expected a program");
 		return -ENOENT;
 	}
-	int error = command_exists(checker->recover, why, n);
-	return error ? error : command_exists(checker->check, why, n);
+	int error = image_command_exists(checker->recover, why, n);
+	error = error ? error : image_command_exists(checker->then, why, n);
+	return error ? error : image_command_exists(checker->check, why, n);
 }
 
 /* --- the program --- */

@@ -116,6 +116,14 @@ static unsigned tell_images(struct board *b, const struct image_files *files, un
 	return n;
 }
 
+/* Where PM is mapped, if a program leaves that open: 0, as it comes. Nothing else is there. libpmem
+ * looks for a place itself; who says where has a reason. */
+static uint64_t place_of(const struct image_seat *s)
+{
+	return s->life && !getenv("PMEM_MMAP_HINT") ? 0x100000000000u + ((uint64_t)s->life << 42)
+						    : 0;
+}
+
 void seat_images(struct image_seat *s, const struct image_files *files, unsigned file,
 		 enum board_maps maps, unsigned first, unsigned *n)
 {
@@ -127,6 +135,7 @@ void seat_images(struct image_seat *s, const struct image_files *files, unsigned
 		b->file[i].ino = files->file[i].ino;
 	}
 	b->bytes = files->log->file[file].len;
+	b->place = place_of(s);
 	snprintf(b->path, sizeof(b->path), "%s", files->file[file].path);
 	atomic_store(&b->maps, maps);
 	b->images = *n = tell_images(b, files, first, *n);
@@ -248,7 +257,7 @@ static void put_variable(char **list, char *variable)
 	*list = variable;
 }
 
-#define VARIABLES (IMAGE_VARIABLES + 3)
+#define VARIABLES (IMAGE_VARIABLES + 4)
 
 /* What is in front of libc, and where the board is; what is known of the image. NULL without
  * memory. The list and `own` are to be freed. */
@@ -267,6 +276,9 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 		done &= asprintf(&more[2], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
 				 asan ? asan : "", asan ? ":" : "") > 0;
 	}
+	if (place_of(s))
+		done &= asprintf(&more[3], "PMEM_MMAP_HINT=%llx", (unsigned long long)place_of(s)) >
+			0;
 	while (environ[n])
 		n++;
 	char **list = done ? calloc(n + VARIABLES + 1, sizeof(*list)) : NULL;

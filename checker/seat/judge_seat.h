@@ -14,6 +14,7 @@ struct image_seat {
 	char path[IMAGE_PATH + 16];
 	int output;	/* what it prints goes there; -1: nowhere */
 	pid_t pid;	/* of the process; 0: there is none */
+	unsigned life;	/* 0: the first; in each other PM is mapped elsewhere */
 	unsigned late;	/* SEAT_LATE: the image that took too long */
 	unsigned calls; /* images that it has judged */
 	/* What its environment says. */

@@ -304,6 +304,26 @@ static void print_not_seen(const struct request *r)
 		r->out);
 }
 
+/* What was waited for. */
+static void print_nothing(const struct request *r)
+{
+	fprintf(stderr,
+		"tidemark: %s: nothing is in it: the program mapped no file that --pm names, "
+		"shared and to write:",
+		r->out);
+	for (unsigned i = 0; i < r->pm.n; i++) {
+		const char *name = r->pm.name[i];
+		struct stat st;
+		const char *is = !strcmp(name, RECORD_PM_REGISTERED)
+					 ? "no memory was registered for remote writing"
+				 : stat(name, &st)     ? strerror(errno)
+				 : S_ISDIR(st.st_mode) ? "no file below this folder"
+						       : "it is there";
+		fprintf(stderr, "%s %s (%s)", i ? "," : "", name, is);
+	}
+	fputc('\n', stderr);
+}
+
 static void print_summary(const struct request *r, double seconds)
 {
 	const struct record_head *h = r->head;
@@ -345,10 +365,7 @@ static void print_summary(const struct request *r, double seconds)
 	}
 	print_not_seen(r);
 	if (!h->files)
-		fprintf(stderr,
-			"tidemark: %s: nothing is in it: the program mapped no file that "
-			"--pm names\n",
-			r->out);
+		print_nothing(r);
 }
 
 /* The checksum of what has none yet. */

@@ -433,8 +433,11 @@ static json_t *shown_json(const struct images_report *r, json_t *files)
 		c->library ? JSON_PRINTED(out, fprintf(out, "int %s(const char *path) of %s",
 						       c->function, c->library))
 			   : json_text(c->recover),
-		"then", c->check ? json_text(c->check) : NULL, "command",
-		JSON_PRINTED(out, print_command(out, r, NULL)), "contracts",
+		"then",
+		c->then && c->check   ? JSON_PRINTED(out, fprintf(out, "%s; %s", c->then, c->check))
+		: c->then || c->check ? json_text(c->then ? c->then : c->check)
+				      : NULL,
+		"command", JSON_PRINTED(out, print_command(out, r, NULL)), "contracts",
 		tree_contracts(r->contracts), "most", (int)o->most, "threads", log->threads != 0);
 }
 

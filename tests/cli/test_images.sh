@@ -470,8 +470,8 @@ refused 'kept: File exists' -l bad.log -p true --image 4: --keep kept
 refused 'a/b: No such file' -l bad.log -p true --image 4: --keep a/b
 
 # A checker that is not there is no verdict.
-refused './nonexistent: No such file or directory; expected a checker' -l good.log -p ./nonexistent
-refused 'nonexistent-command: no such command in PATH; expected a checker' -l good.log --recover 'nonexistent-command --check {}'
+refused './nonexistent: No such file or directory; expected a program that can be started' -l good.log -p ./nonexistent
+refused 'nonexistent-command: no such command in PATH; expected a program that can be started' -l good.log --recover 'nonexistent-command --check {}'
 refused './nonexistent: No such file' -l good.log --recover true --check ./nonexistent
 refused './checker.c: Permission denied' -l good.log -p './checker.c x'
 refused 'Is a directory' -l good.log -p /tmp

@@ -108,6 +108,12 @@ says 'signal 6'
 # Among images that are asked about at once, which the others of them do not notice.
 log two 2 0
 log=two judged 1 'some hang' --timeout 3 --recover './checker hangs'
+# Of many that hang each cause is waited for, and not each image.
+log hanging 3 4
+SECONDS=0
+run 1 tidemark images -q --jobs 1 --log hanging --pool zero --timeout 8 --recover './checker hangs'
+bad=$(sed -n 's/.*of which \([0-9]*\) are bad, of 1 cause.*/\1/p' out)
+[ "${bad:-0}" -gt 15 ] && [ $SECONDS -lt $((4 * bad)) ] || fail "$bad images that hang took $SECONDS s"
 log=two judged 1 'a library hangs' --timeout 3 -c lib -p ./checker.so -n check_hangs
 says 'it did not end'
 # More lines differ from one image to the next than the board has room for.

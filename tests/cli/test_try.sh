@@ -100,6 +100,41 @@ run 0 try note
 run 1 try note --then './entries {} more'
 says '1. exit status 1'
 
+# A second life has PM elsewhere, and so has the one after it: an address that is kept there is no good then.
+cat >address.c <<'END'
+#include "core/record/record.h"
+#include <sys/mman.h>
+struct pool { struct pool *self; unsigned long number, seen; };
+int main(int argc, char **argv)
+{
+	int fd = open(argv[argc - 1], O_RDWR | O_CREAT, 0600);
+	struct pool *p = ftruncate(fd, 4096) ? 0 : mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	switch (argc == 3 ? argv[1][0] : 0) {
+	case 'w': /* at work, on what the first one has made */
+		if (!p->self)
+			p->self = p;
+		p->self->number++; /* or ends by a signal */
+		msync(p, 4096, MS_SYNC);
+		tidemark_record_ack();
+		return 0;
+	case 's': /* where is it? */
+		p->seen = (unsigned long)p;
+		return 0;
+	case 'o':
+		return p->seen == (unsigned long)p ? 5 : 0;
+	}
+	return p->number > 1;
+}
+END
+compile address -I"$sources"
+rm -f pool
+run 1 setarch -R tidemark try --pm pool --run './address work pool' --check './address check' --then './address work' --time 1h
+says '1. it was ended by signal 11'
+run 0 setarch -R tidemark images try.rec --recover ./address --then './address see' --check './address other'
+run 1 setarch -R tidemark images try.rec --recover './address see' --check './address other'
+says 'exit status 5'
+! grep -q 'a line for a shell' out || fail 'the second life is started by a shell'
+
 # What the program came to.
 run 0 try crash
 says 'try.rec: the program was ended by signal 11' 'ended with status 139; what it did until then is judged' '3 acknowledgements'
@@ -133,5 +168,11 @@ run 0 tidemark images -l two.log --pool zero --jobs 1 --recover ./late
 
 # Wrong use; a recording of an earlier call is not taken for that of a program that cannot be recorded.
 bad 'expected --pm PATH, --run CMD and --check CMD' tidemark try --pm pool --run true
+bad '--run ./nothing: No such file or directory; expected a program' tidemark try --pm pool --run ./nothing --check true
+bad '--check ./nothing: No such file or directory; expected a program' tidemark try --pm pool --run true --check ./nothing
+bad '--then nothing-: no such command in PATH; expected a program' tidemark try --pm pool --run true --check true --then nothing-
+rm -f pool try.rec
+run 2 tidemark try --pm pool --run true --check true
+says 'the program mapped no file that --pm names' "shared and to write: pool (No such file or directory)"
 run 2 tidemark try --pm 'a:b' --run true --check true
 ! grep -q 'images' out || fail 'the recording of another program is judged'

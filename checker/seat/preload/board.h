@@ -103,7 +103,8 @@ struct board {
 				    * `judged`, and not for the first */
 	_Atomic uint32_t judged;   /* images */
 	uint64_t bytes;		   /* of the file */
-	char path[4096];	   /* of the image */
+	uint64_t place; /* mappings are put there, if the program does not say where; 0: anywhere */
+	char path[4096]; /* of the image */
 	struct board_image image[BOARD_IMAGES];
 	struct board_write write[BOARD_WRITES];
 	char markers[]; /* of the whole log, with '|' between them; of a moment the first ones */

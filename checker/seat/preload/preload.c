@@ -254,7 +254,8 @@ WITH(streams(image_of_fd(fd), mode), FILE *, fdopen, (int fd, const char *mode),
 /* --- mapping --- */
 
 struct mapping {
-	int image; /* -1: none, or nobody has to know of it */
+	int image;  /* -1: none */
+	bool known; /* to maps.h */
 	enum maps_sort sort;
 	uint64_t shared[2];
 };
@@ -277,11 +278,10 @@ static void look_to_map(struct mapping *m, uint64_t off, size_t len)
 	const int image = m->image;
 	if (!is_exact()) {
 		looked_at(image);
-		m->image = -1;
 	} else if (is_anothers(image)) {
 		note(&board->doubt, image);
-		m->image = -1;
 	} else {
+		m->known = true;
 		atomic_store(&board->owner, getpid());
 		if (!maps_before(board, off, off + len, m->shared))
 			note(&board->doubt, image);
@@ -320,10 +320,20 @@ static int map_flags(struct mapping *m, const void *at, size_t len, int prot, in
 	return flags | MAP_PRIVATE | MAP_NORESERVE;
 }
 
+/* Where it is to be, if the program leaves that open. A place that is taken is none. */
+static void *place(const struct mapping *m, void *at, size_t len)
+{
+	static _Atomic uint64_t taken;
+	const uint64_t align = 2 << 20, bytes = (len + 2 * align - 1) / align * align;
+	if (at || m->image < 0 || !board->place)
+		return at;
+	return (char *)NULL + board->place + atomic_fetch_add(&taken, bytes);
+}
+
 static void *mapped(const struct mapping *m, void *got, size_t len, int prot, uint64_t off)
 {
 	int error = errno;
-	if (m->image >= 0 && got != MAP_FAILED &&
+	if (m->known && got != MAP_FAILED &&
 	    !maps_add(board, got, len, prot, off, m->sort, m->shared))
 		note(&board->doubt, m->image);
 	errno = error;
@@ -336,6 +346,7 @@ static void *mapped(const struct mapping *m, void *got, size_t len, int prot, ui
 		struct mapping m;                                                                 \
 		NEXT(name);                                                                       \
 		flags = map_flags(&m, at, len, prot, flags, fd, (uint64_t)off);                   \
+		at = place(&m, at, len);                                                          \
 		return mapped(&m, next(at, len, prot, flags, fd, off), len, prot, (uint64_t)off); \
 	}
 
