@@ -188,5 +188,5 @@ says '1. exit status 1' 'by flagged (prog.c:' 'of 1 cause'
 # An address in PM is found when the program goes on with its work.
 try 0 address
 try 1 address --then './prog address {} more'
-says '1. exit status 139' 'and at 1 other place the same' 'of 1 cause' # one fault, wherever the power fails
+says '1. it was ended by signal 11' 'and at 1 other place the same' 'of 1 cause' # one fault, wherever the power fails
 try 0 address-right --then './prog address-right {} more'
