@@ -248,6 +248,17 @@ static bool clients_answer(const struct world *w)
 	return true;
 }
 
+/* Has whoever died left nothing behind that looks alive? No cleaning waits for it then. A client
+ * that stands still for ever may be waited for. */
+static bool clients_are_gone(const struct world *w)
+{
+	bool gone = world_client_died(w);
+	for (unsigned n = 1; n <= w->setup->w.clients; n++)
+		gone &= !(sim_injected(w->sim, n) & SIM_INJECTED_LINK) &&
+			(!w->client[n].dead || w->client[n].away);
+	return gone;
+}
+
 /* Cleans the log until two more cleanings are sure to have begun. The second one begins when
  * those before it have ended; and what a cleaning has left may show in the next. */
 static void clean_on(struct world_client *c)
@@ -313,6 +324,8 @@ void reread_main(void *arg)
 	}
 	if (connection_is_lost(w, c->number))
 		client_open(c);
+	if (workload_cleans(&w->setup->w) && clients_are_gone(w))
+		clean_on(c);
 	prove_life(c, buf);
 	sim_stop(w->sim, SIM_DONE);
 }

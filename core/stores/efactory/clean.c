@@ -40,7 +40,8 @@ void ef_clean_wait(struct ef_server *server, uint64_t *nap)
 
 	if (most > NAP_MAX_NS)
 		most = NAP_MAX_NS;
-	if (*nap == 0 || ef_verify_round(server))
+	if (*nap == 0 ||
+	    (!ef_bug(&server->params, EF_BUG_CLEAN_UNVERIFIED) && ef_verify_round(server)))
 		*nap = NAP_MIN_NS;
 	rt_sleep(*nap);
 	*nap = 2 * *nap < most ? 2 * *nap : most;
@@ -183,8 +184,10 @@ static void move_versions(struct ef_server *server, struct ef_now *now)
 	__atomic_store_n(&server->reserve, server->pool.log_len, __ATOMIC_RELEASE);
 	now->stage = EF_MERGE;
 	set_stage(server, now->stage, now->from);
-	__atomic_store_n(&server->reserve, server->tail[now->from] - server->cut + server->carried,
-			 __ATOMIC_RELEASE);
+	uint64_t reserve = server->tail[now->from] - server->cut + server->carried;
+	if (ef_bug(params, EF_BUG_NO_RESERVE))
+		reserve = 0;
+	__atomic_store_n(&server->reserve, reserve, __ATOMIC_RELEASE);
 	ef_merge(server, now);
 	if (ef_bug(params, EF_BUG_STATE_EARLY))
 		set_state(server, now->to);

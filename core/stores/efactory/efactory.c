@@ -223,6 +223,21 @@ static const struct tm_variant variants[] = {
 	 OK},
 	{"ack_busy", "bug=ack_busy",
 	 "a client acknowledges a notice in the middle of an operation that began before it", OK},
+	{"recover_over_copy", "bug=recover_over_copy",
+	 "a recovery that ends a cleaning copies to where the one before it, cut short, has copied "
+	 "another key's version",
+	 MONO | KEEP | FSCK},
+	{"no_reserve", "bug=no_reserve room=tight",
+	 "while a log is cleaned, PUTs may take the room of the versions that are still to be "
+	 "carried over",
+	 OK | LIVE},
+	{"recover_unread", "bug=recover_unread",
+	 "recovery takes no version that the verifier and readers have not come to, though it may "
+	 "be durable",
+	 TM_BIT(TM_DUR)},
+	{"clean_unverified", "bug=clean_unverified",
+	 "a cleaning does not look whether the writer for which it waits counts as dead by now",
+	 LIVE},
 	{"literal",
 	 "meta_one_flush=on bg_plain_store=on verify_obj_key=off timeout=1ms split_trans=on "
 	 "split_mark=on no_notify_wait=on copy_inflight=on compress_get=literal grace=none",

@@ -248,7 +248,11 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(ENTRY_LAZY, entry_lazy)                   \
 	X(ENTRY_UNFENCED, entry_unfenced)           \
 	X(INVALID_ENDS, invalid_ends)               \
-	X(PROBE_GIVES_UP, probe_gives_up)
+	X(PROBE_GIVES_UP, probe_gives_up)           \
+	X(RECOVER_OVER_COPY, recover_over_copy)     \
+	X(NO_RESERVE, no_reserve)                   \
+	X(CLEAN_UNVERIFIED, clean_unverified)       \
+	X(RECOVER_UNREAD, recover_unread)
 
 enum ef_bug {
 	EF_BUG_NONE,

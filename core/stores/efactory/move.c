@@ -53,7 +53,7 @@ static uint64_t move(struct ef_server *server, const struct ef_now *now, struct 
 	pmem_drain();
 	moved->from = place;
 	moved->to = to;
-	if (now->stage == EF_MERGE)
+	if (now->stage == EF_MERGE && !ef_bug(&server->params, EF_BUG_NO_RESERVE))
 		__atomic_fetch_sub(&server->reserve, span, __ATOMIC_ACQ_REL);
 	return to;
 }

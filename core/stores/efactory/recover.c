@@ -56,6 +56,8 @@ static bool acceptable(const struct ef_pool *pool, const struct ef_object *objec
 		return false;
 	if (ef_bug(params, EF_BUG_RECOVER_NO_CRC))
 		return true;
+	if (ef_bug(params, EF_BUG_RECOVER_UNREAD) && !(object->state & EF_FLAG))
+		return false;
 	if (rt_check(object->state & EF_FLAG) && ef_knobs(params)->trust_flag)
 		return true;
 	return rt_check(ef_crc_ok(object));
@@ -188,6 +190,8 @@ static uint64_t accept_all(const struct ef_pool *pool, const struct ef_now *now,
 					  ? ef_place(mark, entry->off[mark])
 					  : ef_newest(pool, now, entry);
 		accepted[i] = newest_intact(pool, now, entry, newest);
+		if (mark == now->to && ef_bug(pool->params, EF_BUG_RECOVER_OVER_COPY))
+			continue;
 		grow(pool, now, ef_place(now->to, entry->off[now->to]), &tail);
 		for (uint64_t place = newest; place && place != accepted[i];
 		     place = ef_older(pool, now, entry, place))

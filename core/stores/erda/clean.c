@@ -645,7 +645,10 @@ static int switch_updates(struct cleaning *c)
 	/* Recovery may have to copy all that the area and what is before it can hold, and a
 	 * segment's
 	 * rest. */
-	c->log->limit = geo->region_len > end + seg ? geo->region_len - end - seg : 0;
+	if (geo->bug == BUG_NO_ROOM_KEPT)
+		c->log->limit = geo->region_len;
+	else
+		c->log->limit = geo->region_len > end + seg ? geo->region_len - end - seg : 0;
 	return 0;
 }
 

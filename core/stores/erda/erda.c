@@ -184,6 +184,14 @@ static const struct tm_variant variants[] = {
 	 "A client that has not acknowledged the beginning of a cleaning loses its access, and is "
 	 "dropped later.",
 	 OK},
+	{"no_room_kept", "bug=no_room_kept log=tight",
+	 "During a cleaning updates may take the room that recovery would need to end it.", LIVE},
+	{"recover_older", "bug=recover_older",
+	 "Recovery takes a version back that is whole, if there is one before it.", DUR},
+	{"ack_counts_later", "bug=ack_counts_later slow_client=wait",
+	 "A notice that comes while the one before it is being acknowledged counts as "
+	 "acknowledged.",
+	 LIVE},
 	{NULL, NULL, NULL, 0},
 };
 

@@ -219,7 +219,10 @@ enum erda_repair {
 	X(CLEAN_EDGE, clean_edge)                     \
 	X(DISPLACED_AGE, displaced_age)               \
 	X(FIRST_WORD, first_word)                     \
-	X(DROP_LATE, drop_late)
+	X(DROP_LATE, drop_late)                       \
+	X(NO_ROOM_KEPT, no_room_kept)                 \
+	X(ACK_COUNTS_LATER, ack_counts_later)         \
+	X(RECOVER_OLDER, recover_older)
 
 enum erda_bug {
 	BUG_NONE,

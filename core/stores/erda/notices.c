@@ -36,8 +36,11 @@ static int acknowledge(struct client *c, struct rpc_conn *conn, uint32_t number)
 	req.op = ERDA_OP_ACK;
 	req.client = c->number;
 	req.bad = number;
-	c->acked = number;
+	if (c->geo.bug != BUG_ACK_COUNTS_LATER)
+		c->acked = number;
 	int rc = rpc_send(conn, &req, ERDA_REQ_BYTES(0));
+	if (!rc && c->geo.bug == BUG_ACK_COUNTS_LATER)
+		c->acked = c->begun;
 	if (rc && c->acked == number)
 		c->acked = before;
 	return rc;

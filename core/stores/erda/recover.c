@@ -134,6 +134,9 @@ static void check_versions(struct boot *b)
 
 		if (!is_checked(b, live))
 			continue;
+		if (b->geo.bug == BUG_RECOVER_OLDER &&
+		    recover_intact(b, live, region, erda_oldoff(live->region), &object))
+			recover_set(b, live, erda_revert(live->region));
 		if (!recover_intact(b, live, region, erda_newoff(live->region), &object)) {
 			if (!recover_intact(b, live, region, erda_oldoff(live->region), &object)) {
 				recover_set(b, live, ERDA_EMPTY);

@@ -55,7 +55,13 @@ enum { METHOD_REDO, METHOD_RAW };
 	  "a slot is given away while its record is being applied")                               \
 	X(read_skipped, " method=raw", LIN, "a PUT ends with the WRITE")                          \
 	X(record_assumed, " method=raw", RDA | FSCK, "a record is applied that is not durable")   \
-	X(get_unflushed, " method=raw", MONO, "a GET returns a record that is not durable")
+	X(get_unflushed, " method=raw", MONO, "a GET returns a record that is not durable")       \
+	X(apply_waits, " ring=small", LIVE,                                                       \
+	  "a record that is not whole yet is looked at again when there is another one")          \
+	X(recover_by_key, "", DUR | KEEP,                                                         \
+	  "recovery applies a key's newest record, and those before it count as applied")         \
+	X(applied_early, "", LIN,                                                                 \
+	  "a GET that comes while a record is being applied finds it nowhere")
 enum { NO_BUG, REDO_BUGS(KV_BUG_VALUE) };
 
 struct redo_record {

@@ -144,18 +144,22 @@ static size_t handle_message(void *server, const struct rpc_msg *msg, void *repl
 static void apply_task(void *arg)
 {
 	struct server *server = arg;
-	uint64_t nap = KV_NAP_NS;
+	uint64_t nap = KV_NAP_NS, seen = 0;
 
 	for (;;) {
 		uint64_t next = server->applied + 1;
+		bool more = next <= server->appended && seen != server->appended;
 
-		if (next <= server->appended &&
-		    redo_is_whole(&server->pool, next, &server->params)) {
+		if (more && redo_is_whole(&server->pool, next, &server->params)) {
+			if (has_bug(&server->params, applied_early))
+				server->applied = next;
 			redo_apply(&server->pool, next, &server->params);
 			server->applied = next;
 			nap = KV_NAP_NS;
 			continue;
 		}
+		if (has_bug(&server->params, apply_waits))
+			seen = server->appended;
 		kv_nap(&nap);
 	}
 }
