@@ -119,7 +119,8 @@ static size_t until_first(const struct pm_log *log, enum pm_event_kind kind, con
 static int find_from(const struct images_engine *e, const struct pm_log *log, const char *name,
 		     size_t *first, const char **words)
 {
-	const char *from = e->from ? e->from : e->given ? "start" : log->calls ? "call" : "ack";
+	const char *usual = log->calls && !log->printed ? "call" : "ack";
+	const char *from = e->from ? e->from : e->given ? "start" : usual;
 	unsigned long long number;
 	*first = 0;
 	*words = NULL;

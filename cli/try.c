@@ -18,7 +18,7 @@
 
 struct request {
 	struct option_names pm;
-	const char *run, *check, *then, *out;
+	const char *run, *check, *then, *out, *ack;
 	double seconds;
 	bool quiet;
 };
@@ -36,6 +36,10 @@ static const struct option_row rows[] = {
 	 "the program goes on with its work on each image that is good, and then it is read back "
 	 "once more",
 	 REQUEST(then)},
+	{"ack", "PATTERN",
+	 "as of tidemark record: a line that the program prints is an acknowledgement if this is "
+	 "found in it",
+	 REQUEST(ack)},
 	{"out", "FILE", "the recording (=)", REQUEST(out)},
 	{"time", "T", "how long images are judged (=)", REQUEST(seconds)},
 	OPTION_QUIET(struct request, quiet),
@@ -74,6 +78,8 @@ static void record_words(const struct request *r, struct command_words *w)
 	for (unsigned i = 0; i < r->pm.n; i++)
 		add_option(w, "--pm", r->pm.name[i]);
 	add_option(w, "--out", r->out);
+	if (r->ack)
+		add_option(w, "--ack", r->ack);
 	if (r->quiet)
 		add(w, "--quiet");
 	add_option(w, "--", "/bin/sh");

@@ -130,6 +130,7 @@ struct pm_log {
 	bool stopped;	  /* the program came to its end */
 	bool full;	  /* a recording that found no more room: what came later is not in it */
 	bool threads;	  /* whose an event is, is known */
+	bool printed;	  /* operations are known from lines that the program printed */
 	bool knows_nt;	  /* which stores of libpmem are non-temporal is known */
 	bool timed;	  /* acknowledgements are from a history with times */
 	bool has_flush;	  /* the program flushes, fences or syncs */

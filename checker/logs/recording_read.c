@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
+#include "checker/logs/printed.h"
 #include "checker/logs/symbol.h"
 #include "checker/world/where.h"
 #include "core/array.h"
 
 #define SOURCES (1u << 20)
+#define NO_CALL SIZE_MAX
 
 struct reader {
 	struct pm_log *log;
@@ -28,11 +30,15 @@ struct reader {
 	/* Answers that have no place yet. */
 	struct answer {
 		const struct record *record;
-		size_t call; /* of pm_log.call */
+		size_t call; /* of pm_log.call; NO_CALL: none */
 	} * answer;
 	size_t answers, answer_room;
-	uint64_t at;	 /* of the record */
-	unsigned number; /* of the record, from 1 */
+	struct printed printed;
+	size_t batches, printed_batch; /* of lines; the latest that had printed ones that count */
+	size_t printed_from; /* the event from which on what that one tells of may have begun */
+	size_t printed_at;   /* ... at which it was begun to be taken */
+	uint64_t at;	     /* of the record */
+	unsigned number;     /* of the record, from 1 */
 };
 
 __attribute__((format(printf, 2, 3))) static int wrong(const struct reader *r, const char *fmt, ...)
@@ -195,7 +201,7 @@ static const uint8_t kind_of[] = {
 	[RECORD_RETURN] = PM_ACK,	[RECORD_LAND_SEND] = PM_LAND,
 	[RECORD_LAND_WORD] = PM_LAND,	[RECORD_RDMA_FLUSH] = PM_RDMA_FLUSH,
 	[RECORD_STORE_NT] = PM_STORE,	[RECORD_FLUSH_NT] = PM_FLUSH,
-	[RECORD_CALL_STORE] = PM_STORE,
+	[RECORD_CALL_STORE] = PM_STORE, [RECORD_PRINTED] = PM_ACK,
 };
 
 /* Do bytes that were written follow? */
@@ -239,6 +245,7 @@ static struct lines *lines_of(struct reader *r, uint32_t process)
 static int take_lines(struct reader *r, const struct record *rec)
 {
 	struct lines *l = lines_of(r, rec->process);
+	r->batches++;
 	if (l)
 		l->event = r->log->events;
 	return l ? 0 : -ENOMEM;
@@ -299,7 +306,9 @@ static int take_event(struct reader *r, const struct record *rec)
 			     .len = rec->len,
 			     .thread = rec->thread,
 			     /* An answer is a client's, in whichever process it was noticed. */
-			     .process = rec->kind == RECORD_RETURN ? 0 : rec->process,
+			     .process = rec->kind == RECORD_RETURN || rec->kind == RECORD_PRINTED
+						? 0
+						: rec->process,
 			     .message = kind_of[rec->kind] == PM_LAND ? rec->message : 0,
 			     .kind = kind_of[rec->kind],
 			     .file = ranges ? (uint8_t)rec->file : 0,
@@ -323,7 +332,8 @@ static int place_answers(struct reader *r)
 {
 	int error = 0;
 	for (size_t i = 0; i < r->answers && !error; i++) {
-		r->log->call[r->answer[i].call].event = r->log->events;
+		if (r->answer[i].call != NO_CALL)
+			r->log->call[r->answer[i].call].event = r->log->events;
 		error = take_event(r, r->answer[i].record);
 	}
 	r->answers = 0;
@@ -339,6 +349,39 @@ static int take_answer(struct reader *r, const struct record *rec)
 	r->answer[r->answers++] = (struct answer){rec, r->log->calls};
 	int error = take_call(r, rec);
 	return error || rec->message ? error : place_answers(r);
+}
+
+/* Operations whose ends are printed are one client's, each after the one before. When one began is
+ * not known: it may have been as soon as the lines were there that were taken before. */
+static int take_printed(struct reader *r, const struct record *rec)
+{
+	char operation[RECORD_WORDS], answer[RECORD_WORDS];
+	size_t call = NO_CALL;
+	int error = 0;
+	if (!printed_find(&r->printed, (const char *)rec->payload, rec->len, operation, answer,
+			  sizeof(operation)))
+		return 0;
+	if (r->printed_batch != r->batches) {
+		const struct lines *l = lines_of(r, rec->process);
+		if (!l)
+			return -ENOMEM;
+		r->printed_from = r->printed_at;
+		r->printed_at = l->event;
+		r->printed_batch = r->batches;
+	}
+	if (*operation) {
+		r->log->printed = true;
+		error = pm_log_add_call(r->log, 0, false, operation, strlen(operation), 0);
+		if (!error)
+			r->log->call[r->log->calls - 1].event = r->printed_from;
+		call = r->log->calls;
+		if (!error)
+			error = pm_log_add_call(r->log, 0, true, answer, strlen(answer), 0);
+	}
+	if (error || !ARRAY_RESERVE(r->answer, r->answers, 1, r->answer_room))
+		return error ? error : -ENOMEM;
+	r->answer[r->answers++] = (struct answer){rec, call};
+	return rec->message ? 0 : place_answers(r);
 }
 
 /* An event that is no answer. Answers may be later than stores, and than a flush, which makes
@@ -368,7 +411,8 @@ static int take_record(struct reader *r, const struct record *rec)
 	bool payload = rec->kind == RECORD_FILE || rec->kind == RECORD_BEFORE ||
 		       rec->kind == RECORD_SOURCE || rec->kind == RECORD_MARK ||
 		       rec->kind == RECORD_CALL || rec->kind == RECORD_RETURN ||
-		       rec->kind >= RECORD_UNSEEN_FLUSH || writes(rec);
+		       rec->kind == RECORD_PRINTED || rec->kind >= RECORD_UNSEEN_FLUSH ||
+		       writes(rec);
 	if (payload && rec->len > rec->bytes - sizeof(*rec))
 		return wrong(r, "a record of %u bytes has %u bytes of content", rec->bytes,
 			     rec->len);
@@ -385,6 +429,8 @@ static int take_record(struct reader *r, const struct record *rec)
 		return take_call(r, rec);
 	case RECORD_RETURN:
 		return take_answer(r, rec);
+	case RECORD_PRINTED:
+		return take_printed(r, rec);
 	case RECORD_LINES:
 		return take_lines(r, rec);
 	case RECORD_UNSEEN_FLUSH:
@@ -496,6 +542,11 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	r.where = where_new_files();
 	if (!r.where)
 		failed = -ENOMEM;
+	char why[200];
+	if (!failed && r.head->ack[0] && memchr(r.head->ack, 0, sizeof(r.head->ack)))
+		failed = printed_open(&r.printed, r.head->ack, why, sizeof(why));
+	if (failed == -EINVAL)
+		wrong(&r, "--ack: %s", why);
 	if (!failed)
 		failed = read_records(&r, bytes);
 	if (!failed && !log->files)
@@ -507,6 +558,7 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	log->full = r.head->full;
 	log->stopped = r.head->ended && !log->full;
 	where_free(r.where);
+	printed_close(&r.printed);
 	free(r.source);
 	free(r.lines);
 	free(r.answer);

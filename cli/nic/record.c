@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "checker/logs/printed.h"
 #include "checker/logs/recording_read.h"
 #include "cli/cli.h"
 #include "cli/nic/record.h"
@@ -30,7 +31,7 @@
 
 struct request {
 	struct option_names pm;
-	const char *out, *stores, *join;
+	const char *out, *stores, *join, *ack;
 	unsigned long long room;
 	bool quiet;
 	struct record_head *head;
@@ -55,6 +56,11 @@ static const struct option_row rows[] = {
 	 "compiled by tidemark cc, or by gcc with -fsanitize=thread; noticed: by what has changed; "
 	 "auto: exact where it was (=)",
 	 REQUEST(stores)},
+	{"ack", "PATTERN",
+	 "a line that the program prints, to stdout or stderr, is an acknowledgement if this "
+	 "extended regular expression is found in it; 'PATTERN => put \\1 \\2': of this "
+	 "operation, of what the groups have found (docs/images.md)",
+	 REQUEST(ack)},
 	{"room", "BYTES", "how long it may become (=)", REQUEST(room), 1 << 20, 1ull << 40},
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
@@ -135,8 +141,11 @@ static void remove_shadow(const char *shadow)
 		snprintf(path, sizeof(path), "%s/%u", shadow, i);
 		unlink(path);
 	}
-	snprintf(path, sizeof(path), "%s/%s", shadow, HISTORY);
-	unlink(path);
+	static const char *const names[] = {HISTORY, RECORD_PRINTED_OUT, RECORD_PRINTED_ERR};
+	for (unsigned i = 0; i < 3; i++) {
+		snprintf(path, sizeof(path), "%s/%s", shadow, names[i]);
+		unlink(path);
+	}
 	rmdir(shadow);
 }
 
@@ -245,6 +254,8 @@ static int set_environment(const struct request *r)
 	rc |= setenv(RECORD_PM_VARIABLE, h->pm, 1);
 	rc |= setenv(RECORD_SHADOW_VARIABLE, h->shadow, 1);
 	rc |= setenv(RECORD_HISTORY_VARIABLE, history, 1);
+	if (h->ack[0])
+		rc |= setenv(RECORD_PRINTED_VARIABLE, "1", 1);
 	/* libpmem flushes caches only where it takes memory for PM. */
 	rc |= setenv("PMEM_IS_PMEM_FORCE", "1", 0);
 	rc |= setenv("PMEM2_FORCE_GRANULARITY", "CACHE_LINE", 0);
@@ -448,6 +459,13 @@ static int check_request(struct request *r)
 		return fail(EXIT_USAGE, "record: expected --pm PATH and --out FILE");
 	if (r->out && check_output("--out", r->out, OUTPUT_RECORDING))
 		return EXIT_USAGE;
+	struct printed printed;
+	char why[200];
+	if (r->ack && (r->join || printed_open(&printed, r->ack, why, sizeof(why))))
+		return fail(EXIT_USAGE, "record: --ack %.60s: %s", r->ack,
+			    r->join ? "that is the recording's" : why);
+	if (r->ack)
+		printed_close(&printed);
 	if (stores_asked(r) < 0)
 		return fail(EXIT_USAGE, "record: --stores %.40s: expected auto, exact or noticed",
 			    r->stores);
@@ -467,6 +485,8 @@ static int prepare(struct request *r)
 	if (status)
 		return status;
 	r->head->asked = (uint32_t)stores_asked(r);
+	if (r->ack)
+		snprintf(r->head->ack, sizeof(r->head->ack), "%s", r->ack);
 	status = list_pm(r);
 	return status ? status : make_shadow(r);
 }
@@ -498,13 +518,17 @@ int record_main(int argc, char **argv)
 	child = fork();
 	if (!child) {
 		signal(SIGINT, SIG_DFL);
+		if (record_prints_to(r.head))
+			_exit(fail(EXIT_INTERNAL, "record: %s", strerror(errno)));
 		_exit(become_run(argv + optind, argc - optind));
 	}
+	record_show_begin(r.head);
 	unblock_lease();
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);
 	status = child < 0 ? fail(EXIT_INTERNAL, "record: %s", strerror(errno))
 			   : wait_for_all(&r, interactive);
+	record_show_end();
 	if (!r.join)
 		finish(&r, status, clock_seconds() - began);
 	return status;

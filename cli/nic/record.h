@@ -17,6 +17,15 @@ int record_rest_program(pid_t program);
  * so; NULL: without. */
 void record_rest_wait(const char *name, bool interactive);
 
+/* --- record_prints.c --- */
+
+/* In the process that becomes the program: what it prints goes where it is looked for, if it is. 0
+ * or -errno. */
+int record_prints_to(const struct record_head *head);
+/* From there to where it should have gone, until the end. */
+void record_show_begin(const struct record_head *head);
+void record_show_end(void);
+
 /* --- record_unseen.c --- */
 /* At the end of a recording: what the files of PM hold that it knows nothing of. */
 

@@ -4,9 +4,10 @@
  * nothing tells of a line when it is written; but each event takes first the lines that were there
  * before it. What is noticed then may have been stored before any of these lines or after it: it
  * comes after a call (RECORD_LINES) and before an answer, so that no image denies what a client
- * knew.
+ * knew. Lines that a program prints (--ack) are in files, too, and are taken in the same way.
  */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -49,12 +50,29 @@ RECORD_EXPORT void tidemark_recorder_return(unsigned client, const char *answer)
 
 /* --- lines of a file --- */
 
+struct lines {
+	const char *variable, *name; /* the file's path, or of the folder that it is in; its name */
+	uint64_t *taken;	     /* bytes */
+	bool printed;
+	int fd;
+	ino_t inode;
+	off_t looked_at;
+	bool waits; /* it has lines that are to be taken */
+};
+#define FILES 3
+static struct lines file[FILES] = {
+	{.variable = RECORD_HISTORY_VARIABLE, .fd = -1},
+	{.variable = RECORD_SHADOW_VARIABLE, RECORD_PRINTED_OUT, .printed = true, .fd = -1},
+	{.variable = RECORD_SHADOW_VARIABLE, RECORD_PRINTED_ERR, .printed = true, .fd = -1}};
+
 /* What is no announcement is kept as an operation of client 0, so that readers of the recording
  * hear of it. */
-static void take_line(const char *line, size_t len, uint32_t source)
+static void take_line(const struct lines *from, const char *line, size_t len, uint32_t source)
 {
 	struct announcement_line l;
-	if (announcement_parse(line, len, &l))
+	if (from->printed)
+		add(RECORD_PRINTED, 0, line, len, source, true);
+	else if (announcement_parse(line, len, &l))
 		add(l.returns ? RECORD_RETURN : RECORD_CALL, l.client, l.words, l.len, source,
 		    true);
 	else
@@ -62,7 +80,7 @@ static void take_line(const char *line, size_t len, uint32_t source)
 }
 
 /* The whole lines of these bytes; returns how many bytes they are. */
-static size_t take_lines(const char *text, size_t len, uint32_t source)
+static size_t take_lines(const struct lines *from, const char *text, size_t len, uint32_t source)
 {
 	size_t taken = 0;
 	while (taken < len) {
@@ -71,63 +89,94 @@ static size_t take_lines(const char *text, size_t len, uint32_t source)
 			break;
 		size_t n = (size_t)(newline - (text + taken));
 		if (n)
-			take_line(text + taken, n, source);
+			take_line(from, text + taken, n, source);
 		taken += n + 1;
 	}
 	return taken;
 }
 
 /* The file, open in this process, or -1. A program may close what it does not know. */
-static int history_file(struct stat *st)
+static int open_lines(struct lines *l, struct stat *st)
 {
-	static int fd = -1;
-	static ino_t inode;
-	if (fd >= 0 && !fstat(fd, st) && st->st_ino == inode)
-		return fd;
-	const char *path = getenv(RECORD_HISTORY_VARIABLE);
-	int low = path ? (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC) : -1;
+	char path[256];
+	if (l->fd >= 0 && !fstat(l->fd, st) && st->st_ino == l->inode)
+		return l->fd;
+	const char *where = getenv(l->variable);
+	if (!where || (size_t)snprintf(path, sizeof(path), "%s%s%s", where, l->name ? "/" : "",
+				       l->name ? l->name : "") >= sizeof(path))
+		return -1;
+	int low = (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
 	/* Out of the way of the numbers that a program counts on, if there may be such. */
 	int high = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 500);
 	if (high >= 0)
 		syscall(SYS_close, low);
-	fd = high >= 0 ? high : low;
-	if (fd < 0 || fstat(fd, st))
+	l->fd = high >= 0 ? high : low;
+	if (l->fd < 0 || fstat(l->fd, st))
 		return -1;
-	inode = st->st_ino;
-	return fd;
+	l->inode = st->st_ino;
+	return l->fd;
 }
 
-static int lines = -1; /* the file, if it has lines that are to be taken */
+/* Are there lines? A process that opens the history sets `announced` first: until then the kernel
+ * need not be asked. */
+static bool has_lines(struct lines *l)
+{
+	struct stat st;
+	if (l->printed ? !recorder->ack[0] : !recorder->announced)
+		return false;
+	/* Part of a line may have to wait for the rest of it. */
+	if (open_lines(l, &st) < 0 || (uint64_t)st.st_size <= *l->taken ||
+	    st.st_size == l->looked_at)
+		return false;
+	l->looked_at = st.st_size;
+	return true;
+}
 
 void announced_begin(void)
 {
-	static off_t looked_at;
-	struct stat st;
-	/* A process that opens the file sets this first: until then the kernel need not be
-	 * asked. */
-	if (!recorder->announced)
-		return;
-	int fd = history_file(&st);
-	/* Part of a line may have to wait for the rest of it. */
-	if (fd < 0 || (uint64_t)st.st_size <= recorder->history || st.st_size == looked_at)
-		return;
-	looked_at = st.st_size;
-	recorder_add(RECORD_LINES, 0, 0, NULL, 0, 0);
-	lines = fd;
+	bool any = false;
+	file[0].taken = &recorder->history;
+	file[1].taken = &recorder->printed[0];
+	file[2].taken = &recorder->printed[1];
+	for (unsigned i = 0; i < FILES; i++) {
+		file[i].waits |= has_lines(&file[i]);
+		any |= file[i].waits;
+	}
+	if (any)
+		recorder_add(RECORD_LINES, 0, 0, NULL, 0, 0);
+}
+
+static void take_file(struct lines *l)
+{
+	static char text[1 << 16]; /* under the lock */
+	uint32_t source = call_site_name(l->printed ? "a line that was printed"
+						    : "a line of " RECORD_HISTORY_VARIABLE);
+	if (pm_maps_any())
+		pm_maps_scan(source);
+	for (size_t taken = 1; taken;) {
+		long n = syscall(SYS_pread64, l->fd, text, sizeof(text), *l->taken);
+		taken = n > 0 ? take_lines(l, text, (size_t)n, source) : 0;
+		*l->taken += taken;
+	}
+	l->waits = false;
 }
 
 void announced_take(void)
 {
-	static char text[1 << 16]; /* under the lock */
-	if (lines < 0)
-		return;
-	uint32_t source = call_site_name("a line of " RECORD_HISTORY_VARIABLE);
-	if (pm_maps_any())
-		pm_maps_scan(source);
-	for (size_t taken = 1; taken;) {
-		long n = syscall(SYS_pread64, lines, text, sizeof(text), recorder->history);
-		taken = n > 0 ? take_lines(text, (size_t)n, source) : 0;
-		recorder->history += taken;
-	}
-	lines = -1;
+	for (unsigned i = 0; i < FILES; i++)
+		if (file[i].waits)
+			take_file(&file[i]);
+}
+
+/* A line that is printed is to be seen at once, as on a terminal. */
+__attribute__((constructor)) static void print_lines(void)
+{
+	if (getenv(RECORD_PRINTED_VARIABLE))
+		setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+void announced_flush(void)
+{
+	if (getenv(RECORD_PRINTED_VARIABLE))
+		fflush(stdout);
 }

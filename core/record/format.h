@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #define RECORD_NAME  "tidemark-pm-recording " /* and the format's number */
-#define RECORD_MAGIC RECORD_NAME "7\n"
+#define RECORD_MAGIC RECORD_NAME "8\n"
 #define RECORD_HEAD  4096 /* bytes */
 #define RECORD_FILES 16
 #define RECORD_RNIC  0x80000000u /* in `thread`, besides the number of a queue pair */
@@ -28,6 +28,13 @@
 #define RECORD_SHADOW_VARIABLE "TIDEMARK_RECORD_SHADOW" /* a folder for what is known of PM */
 
 #define RECORD_HISTORY_VARIABLE "TIDEMARK_HISTORY" /* a file to which clients add lines */
+
+/* --ack: what the program prints goes to these files in the folder of RECORD_SHADOW_VARIABLE, and
+ * this variable is set. */
+#define RECORD_PRINTED_VARIABLE "TIDEMARK_RECORD_PRINTED"
+#define RECORD_PRINTED_OUT	"stdout"
+#define RECORD_PRINTED_ERR	"stderr"
+#define RECORD_PATTERN		500 /* bytes of --ack, a NUL included */
 
 #define RECORD_COMPARE_VARIABLE "TIDEMARK_RECORD_COMPARE" /* set: do not ask the kernel */
 
@@ -56,13 +63,15 @@ struct record_head {
 		uint64_t size; /* bytes */
 		uint64_t kept; /* bytes: what is beyond was cut off once, and is not looked at */
 	} file[RECORD_FILES];
-	uint64_t exact;	       /* stores that a program told of, or Valgrind */
-	uint64_t told;	       /* Valgrind did */
-	uint64_t scans;	       /* looks for stores everywhere */
-	uint64_t kernel_scans; /* how often the kernel was asked for that */
-	uint64_t busy_ns;      /* with the lock held, from a sample of the events */
-	uint64_t history;      /* bytes of RECORD_HISTORY_VARIABLE that were taken */
-	uint32_t ended;	       /* the program came to its end, and left this status */
+	uint64_t exact;		  /* stores that a program told of, or Valgrind */
+	uint64_t told;		  /* Valgrind did */
+	uint64_t scans;		  /* looks for stores everywhere */
+	uint64_t kernel_scans;	  /* how often the kernel was asked for that */
+	uint64_t busy_ns;	  /* with the lock held, from a sample of the events */
+	uint64_t history;	  /* bytes of RECORD_HISTORY_VARIABLE that were taken */
+	uint64_t printed[2];	  /* the same of RECORD_PRINTED_OUT, RECORD_PRINTED_ERR */
+	char ack[RECORD_PATTERN]; /* checker/logs/printed.h; "": nobody looks at what is printed */
+	uint32_t ended;		  /* the program came to its end, and left this status */
 	int32_t status;
 	pthread_mutex_t lock; /* robust, between processes */
 	/* The settings, for programs that join later: RECORD_PM_VARIABLE, RECORD_SHADOW_VARIABLE.
@@ -108,9 +117,11 @@ enum record_kind {
 	RECORD_RDMA_FLUSH, /* len 0: of memory that is no PM, which concerns data of SENDs alone */
 	RECORD_CALL_STORE, /* as EXACT, of what a call of libc has changed: of each line one. More
 			    * of one place that follow are of the same call */
-	RECORD_LINES, /* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which
-		       * was there at any record before */
-	RECORD_SUM,   /* payload: RECORD_CHECKSUM() of all from `off` up to here */
+	RECORD_LINES,	/* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which
+			 * was there at any record before */
+	RECORD_PRINTED, /* payload: a line that was printed. message 1: by a process that does not
+			 * see all PM */
+	RECORD_SUM,	/* payload: RECORD_CHECKSUM() of all from `off` up to here */
 	/* What a program does and the recording leaves out. payload: its name */
 	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how
 			      * many there are */

@@ -168,7 +168,7 @@ TELLS(sendto,
 TELLS(sendmsg, (int fd, const struct msghdr *message, int flags), SYS_sendmsg, fd, message, flags)
 
 /* What was stored and announced last, by a process that ends in order. */
-__attribute__((destructor)) static void end(void)
+static void end(void)
 {
 	own_flushes_end();
 	if (!recorder_lock())
@@ -176,6 +176,12 @@ __attribute__((destructor)) static void end(void)
 	if (pm_maps_any())
 		pm_maps_scan(call_site_name("the end of the process"));
 	recorder_unlock();
+}
+
+__attribute__((destructor)) static void end_in_order(void)
+{
+	announced_flush(); /* libc would do that later */
+	end();
 }
 
 /* As a child of fork() often ends. */

@@ -96,6 +96,8 @@ void told_landing(const void *at, size_t len);
 void announced_begin(void);
 /* Take them, as late as their answers may be. */
 void announced_take(void);
+/* The program ends: what it has printed is to be there. Without the lock. */
+void announced_flush(void);
 
 /* --- pm_maps.c --- */
 
