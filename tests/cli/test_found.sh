@@ -190,3 +190,100 @@ try 0 address
 try 1 address --then './prog address {} more'
 says '1. it was ended by signal 11' 'and at 1 other place the same' 'of 1 cause' # one fault, wherever the power fails
 try 0 address-right --then './prog address-right {} more'
+
+# A node that stores what clients hand over in its memory. Each step of the one waits for the other's, so that they come in one order.
+cat >node.c <<'END'
+#include "core/record/record.h"
+#include <stdbool.h>
+#include <sys/wait.h>
+/*
+ * node HOW POOL run|dump
+ *
+ * early: the client takes what it has handed over for stored; the node stores it afterwards.
+ * stale: the node waits for a mark behind the bytes, which the last ones have left there.
+ * right: it takes the mark away, and answers when the bytes are durable.
+ */
+static struct box { volatile long value, mark; } *box; /* no PM */
+static int to_node[2], to_client[2];
+static void step(int fd) { if (write(fd, "", 1) != 1) _exit(9); }
+static void await(int fd) { char c; if (read(fd, &c, 1) != 1) _exit(9); }
+static void hand_over(long value)
+{
+	box->value = value;
+	box->mark = 1;
+}
+static void store(long *pool)
+{
+	while (!box->mark)
+		;
+	pool[8] = box->value;
+	pmem_persist(&pool[8], 8);
+}
+static void serve(long *pool, const char *how)
+{
+	for (int i = 0; i < 2; i++) {
+		await(to_node[0]); /* there is something to come */
+		const bool there = box->mark;
+		if (there)
+			store(pool); /* these are the last ones */
+		step(to_client[1]); /* hand it over */
+		await(to_node[0]);
+		if (!there)
+			store(pool);
+		if (strcmp(how, "stale") != 0)
+			box->mark = 0;
+		step(to_client[1]);
+	}
+}
+static void put(long value, const char *how)
+{
+	char call[32];
+	sprintf(call, "put k %ld", value);
+	tidemark_recorder_call(1, call);
+	step(to_node[1]);
+	await(to_client[0]);
+	hand_over(value);
+	if (!strcmp(how, "early"))
+		tidemark_recorder_return(1, "ok");
+	step(to_node[1]);
+	await(to_client[0]);
+	if (strcmp(how, "early") != 0)
+		tidemark_recorder_return(1, "ok");
+}
+static long *map(const char *path) { return pmem_map_file(path, 4096, PMEM_FILE_CREATE, 0600, 0, 0); }
+int main(int argc, char **argv)
+{
+	if (argc != 4)
+		return 2;
+	if (!strcmp(argv[3], "dump")) {
+		const long *pool = map(argv[2]);
+		return pool[8] && printf("k %ld\n", pool[8]) < 0;
+	}
+	box = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (pipe(to_node) || pipe(to_client))
+		return 2;
+	if (!fork()) {
+		long *pool = map(argv[2]);
+		step(to_client[1]);
+		serve(pool, argv[1]);
+		_exit(0);
+	}
+	await(to_client[0]);
+	put(1, argv[1]);
+	put(2, argv[1]);
+	wait(NULL);
+	return 0;
+}
+END
+compile node -lpmem -I"$sources"
+# node STATUS HOW
+node() {
+	rm -f pool
+	run "$1" tidemark try --pm pool --run "./node $2 pool run" --check "./node $2 {} dump" -- --contracts DUR,LIN
+}
+node 0 right
+says 'Every image is good.'
+node 1 early
+says "DUR: k is absent; 'put k 1' of client 1 had been answered"
+node 1 stale
+says "DUR: k has the value of 'put k 1'; 'put k 2' of client 1 had been answered" 'the power failed before the end'
