@@ -327,7 +327,7 @@ static void *place(const struct mapping *m, void *at, size_t len)
 	const uint64_t align = 2 << 20, bytes = (len + 2 * align - 1) / align * align;
 	if (at || m->image < 0 || !board->place)
 		return at;
-	return (char *)NULL + board->place + atomic_fetch_add(&taken, bytes);
+	return (void *)(uintptr_t)(board->place + atomic_fetch_add(&taken, bytes));
 }
 
 static void *mapped(const struct mapping *m, void *got, size_t len, int prot, uint64_t off)
