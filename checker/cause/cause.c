@@ -167,7 +167,8 @@ static void begin(struct explanation *q, const struct replay_outcome *out)
 		const struct world_result *w = &q->ex->worlds.world[q->r->machines - 1].result;
 		if (q->contract == TM_LIVE) {
 			q->op = world_op_label(h, w->live_op);
-			q->hangs = w->end == SIM_BUDGET || w->end == SIM_IDLE;
+			q->hangs = w->end == SIM_BUDGET || w->end == SIM_IDLE || w->unended;
+			q->unended = w->unended;
 		}
 		q->machine = q->r->machines - 1;
 		cause_print(q->seen, sizeof(q->seen), "%s", out->text[q->contract]);

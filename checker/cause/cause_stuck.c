@@ -21,6 +21,15 @@ static unsigned times_read(const struct event_log *r, size_t from, size_t to,
 	return n;
 }
 
+/* Is it a read of what does not end? A cleaning, which has no operation, is done by a task that
+ * works for none. */
+static bool is_its_read(const struct explanation *q, const struct logged_event *e, unsigned machine)
+{
+	if (q->unended)
+		return event_log_reads(e) && !e->op.kind;
+	return event_log_reads(e) && (!q->op.kind || event_log_is_of(e, q->op, machine));
+}
+
 /*
  * The events in which it is seen what is read again and again: [*from, *to). A stuck operation
  * reads on and on, and the record does not keep all of it: the end is where its reads end.
@@ -30,12 +39,13 @@ static void find_polling(const struct explanation *q, unsigned machine, size_t *
 	const struct event_log *r = q->r;
 	*from = r->machine_from[machine];
 	*to = r->events;
-	while (*to > *from &&
-	       !(event_log_reads(&r->event[*to - 1]) &&
-		 (!q->op.kind || event_log_is_of(&r->event[*to - 1], q->op, machine))))
+	while (*to > *from && !is_its_read(q, &r->event[*to - 1], machine))
 		--*to;
 	if (*to - *from > STUCK_EVENTS)
 		*from = *to - STUCK_EVENTS;
+	/* A cleaning is waited for far longer than all before it has taken. */
+	while (q->unended && *from < *to && r->event[*from].at < r->event[r->events - 1].at / 2)
+		++*from;
 }
 
 /* The place that is read most, among those that `missing`, if not NULL, would have written. */
@@ -47,7 +57,7 @@ static int find_polled(const struct explanation *q, unsigned machine, size_t fro
 	int polled = EVENT_LOG_NONE;
 	for (size_t i = from; i < to && most <= (to - from) / 4; i++) {
 		const struct logged_event *e = &r->event[i];
-		if (!event_log_reads(e) || (q->op.kind && !event_log_is_of(e, q->op, machine)) ||
+		if (!is_its_read(q, e, machine) ||
 		    (missing && !event_log_overlaps(e, missing->off, missing->len)))
 			continue;
 		unsigned n = times_read(r, from, to, e);

@@ -32,6 +32,7 @@ struct explanation {
 	bool keep;     /* KEEP is judged */
 	bool foreign;  /* what breaks it is a GET of bytes that are no value */
 	bool hangs;    /* LIVE breaks, for something does not end; else nothing is waited for */
+	bool unended;  /* that is a cleaning */
 	bool *matters; /* by deviation: the contract does not break without it */
 	/* The operation whose result breaks the contract, and the one that it contradicts, each
 	 * with the machine that it ran on and what it saw as a sentence. Client 0 and kind 0: none.

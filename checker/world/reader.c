@@ -274,6 +274,7 @@ static void clean_on(struct world_client *c)
 			until = sim_now(w->sim) + GIVEN_UP_NS;
 			nap = CLEANING_NS;
 		} else if (sim_now(w->sim) > until) {
+			w->result.unended = !w->result.live_broken;
 			world_trouble(w, true, "a cleaning does not end");
 			return;
 		}

@@ -32,6 +32,7 @@ struct world_result {
 	enum sim_end end;
 	bool live_broken; /* an operation does not terminate, or the store is unusable */
 	int live_op;	  /* the operation that does not end (index in the history), or -1 */
+	bool unended;	  /* LIVE: what does not end is a cleaning, and all else does */
 	bool fsck_broken;
 	bool ok_broken; /* what is not in the history failed for no reason that was injected:
 			 * connecting, a cleaning, what proves life */
