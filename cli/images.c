@@ -325,8 +325,6 @@ static int read_log(const struct request *r, struct pm_log *log)
 			    "%s: --knob nt_stores=buffered: Valgrind's tools tell which bytes are "
 			    "stored, not by which instruction; expected a recording without them",
 			    name);
-	if (!pm_log_fits(log))
-		return fail(EXIT_USAGE, "%s: its PM does not fit into this machine's memory", name);
 	error = pm_log_read_files(log, r->pool, &which);
 	if (error)
 		return fail(EXIT_USAGE,

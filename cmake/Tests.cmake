@@ -204,6 +204,7 @@ target_link_libraries(nic_death PRIVATE tidemark_flags PkgConfig::IBVERBS)
 add_dependencies(nic_death tidemark_preload)
 if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of others
 	tidemark_test(test_record ${PROJECT_SOURCE_DIR}/tests/cli/test_record.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
+	tidemark_test(test_sparse ${PROJECT_SOURCE_DIR}/tests/cli/test_sparse.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_record_ack ${PROJECT_SOURCE_DIR}/tests/cli/test_record_ack.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_try ${PROJECT_SOURCE_DIR}/tests/cli/test_try.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 	tidemark_test(test_found ${PROJECT_SOURCE_DIR}/tests/cli/test_found.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

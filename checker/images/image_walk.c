@@ -83,6 +83,15 @@ static bool walk_step(struct image_walk *w)
 	return more > 0;
 }
 
+/* What has become durable in these bytes has not. */
+static void begin_again(struct image_walk *w, unsigned f, const struct pm_replay *first,
+			uint64_t from, uint64_t n)
+{
+	for (uint64_t at = from; at < from + n; at += PM_LINE)
+		if (memcmp(w->replay.durable[f] + at, first->durable[f] + at, PM_LINE) != 0)
+			image_files_durable(&w->files, f, at / PM_LINE, first->durable[f] + at);
+}
+
 /* Once more from the first event. False: that was the last time, or w->error. */
 static bool walk_again(struct image_walk *w)
 {
@@ -93,10 +102,8 @@ static bool walk_again(struct image_walk *w)
 	if (w->error)
 		return false;
 	for (unsigned f = 0; f < w->log->files && w->with_files; f++)
-		for (uint64_t at = 0; at < w->log->file[f].len; at += PM_LINE)
-			if (memcmp(w->replay.durable[f] + at, first.durable[f] + at, PM_LINE) != 0)
-				image_files_durable(&w->files, f, at / PM_LINE,
-						    first.durable[f] + at);
+		for (uint64_t run = 0, n; pm_file_run(&w->log->file[f], &run, &n); run += n)
+			begin_again(w, f, &first, run, n);
 	pm_replay_close(&w->replay);
 	w->replay = first;
 	w->files.at = 0; /* what is in flight is written anew */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -38,7 +39,8 @@ void pm_log_close(struct pm_log *log)
 		free(log->source[i]);
 	for (unsigned i = 0; i < log->files; i++) {
 		free(log->file[i].name);
-		free(log->file[i].before);
+		pm_sparse_free(log->file[i].before, log->file[i].room);
+		free(log->file[i].touched);
 	}
 	free(log->source);
 	free(log->source_slot);
@@ -160,6 +162,77 @@ int pm_log_file(struct pm_log *log, const char *name, uint64_t len)
 	return (int)i;
 }
 
+void *pm_sparse_new(uint64_t bytes)
+{
+	void *at = mmap(NULL, bytes ? bytes : 1, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+void pm_sparse_free(void *at, uint64_t bytes)
+{
+	if (at)
+		munmap(at, bytes ? bytes : 1);
+}
+
+static size_t touched_bytes(uint64_t room)
+{
+	return (size_t)(room / PM_PAGE / 8 + 1);
+}
+
+int pm_file_room(struct pm_file *f)
+{
+	const uint64_t had = f->before ? f->room : 0, room = f->len > had ? f->len : had;
+	const size_t bits = touched_bytes(room), had_bits = f->touched ? touched_bytes(had) : 0;
+	if (f->before && room == had)
+		return 0;
+	void *before = f->before ? mremap(f->before, had ? had : 1, room ? room : 1, MREMAP_MAYMOVE)
+				 : pm_sparse_new(room);
+	uint8_t *touched = realloc(f->touched, bits);
+	if (touched) {
+		memset(touched + had_bits, 0, bits - had_bits);
+		f->touched = touched;
+	}
+	if (before && before != MAP_FAILED) {
+		f->before = before;
+		f->room = room;
+	}
+	return touched && before && before != MAP_FAILED ? 0 : -ENOMEM;
+}
+
+void pm_file_touch(struct pm_file *f, uint64_t at, uint64_t len)
+{
+	assert(at + len <= f->room);
+	for (uint64_t page = at / PM_PAGE; len && page <= (at + len - 1) / PM_PAGE; page++)
+		f->touched[page / 8] |= (uint8_t)(1u << page % 8);
+}
+
+static bool is_touched(const struct pm_file *f, uint64_t page)
+{
+	return f->touched[page / 8] & 1u << page % 8;
+}
+
+bool pm_file_run(const struct pm_file *f, uint64_t *at, uint64_t *n)
+{
+	const uint64_t pages = (f->len + PM_PAGE - 1) / PM_PAGE;
+	uint64_t from = (*at + PM_PAGE - 1) / PM_PAGE;
+	while (f->touched && from < pages && !is_touched(f, from))
+		from = f->touched[from / 8] ? from + 1 : (from / 8 + 1) * 8;
+	if (!f->touched || from >= pages)
+		return false;
+	uint64_t to = from;
+	while (to < pages && is_touched(f, to))
+		to++;
+	*at = from * PM_PAGE;
+	*n = (to * PM_PAGE < f->len ? to * PM_PAGE : f->len) - *at;
+	return true;
+}
+
+static uint64_t memory_bytes(void)
+{
+	return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 /* All that is there, and zeros behind it. */
 static int read_file(struct pm_file *file, const char *path)
 {
@@ -172,18 +245,20 @@ static int read_file(struct pm_file *file, const char *path)
 		file->size = (uint64_t)st.st_size;
 		file->len = (file->size + PM_LINE - 1) / PM_LINE * PM_LINE;
 	}
-	file->before = error ? NULL : calloc(1, file->len);
-	if (!error && !file->before)
-		error = -ENOMEM;
-	for (uint64_t at = 0; !error && at < file->len;) {
-		ssize_t n = pread(fd, file->before + at, file->len - at, (off_t)at);
+	if (!error && (uint64_t)st.st_blocks * 512 > memory_bytes())
+		error = -EFBIG;
+	error = error ? error : pm_file_room(file);
+	for (off_t at = 0; !error && (at = lseek(fd, at, SEEK_DATA)) >= 0;) {
+		off_t end = lseek(fd, at, SEEK_HOLE);
+		ssize_t n = pread(fd, file->before + at, (size_t)(end - at), at);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0)
 			error = -errno;
 		if (n <= 0)
 			break;
-		at += (uint64_t)n;
+		pm_file_touch(file, (uint64_t)at, (uint64_t)n);
+		at += n;
 	}
 	close(fd);
 	return error;
@@ -191,11 +266,11 @@ static int read_file(struct pm_file *file, const char *path)
 
 bool pm_log_fits(const struct pm_log *log)
 {
-	uint64_t bytes = 0,
-		 memory = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t bytes = 0;
 	for (unsigned i = 0; i < log->files; i++)
-		bytes += log->file[i].len;
-	return bytes <= memory;
+		for (uint64_t at = 0, n; pm_file_run(&log->file[i], &at, &n); at += n)
+			bytes += n;
+	return bytes <= memory_bytes();
 }
 
 /* Is all that is stored in a file there already? `after`: room for as much as it has. */
@@ -203,7 +278,8 @@ static bool is_stored(const struct pm_log *log, unsigned file, uint8_t *after)
 {
 	const struct pm_file *f = &log->file[file];
 	bool any = false;
-	memcpy(after, f->before, f->len);
+	for (uint64_t at = 0, n; pm_file_run(f, &at, &n); at += n)
+		memcpy(after + at, f->before + at, n);
 	for (size_t i = 0; i < log->events; i++) {
 		const struct pm_event *e = &log->event[i];
 		if (e->file != file || !pm_event_writes(e))
@@ -211,15 +287,17 @@ static bool is_stored(const struct pm_log *log, unsigned file, uint8_t *after)
 		any = true;
 		memcpy(after + e->off, log->bytes + e->data, e->len);
 	}
-	return any && !memcmp(after, f->before, f->len);
+	for (uint64_t at = 0, n; any && pm_file_run(f, &at, &n); at += n)
+		any = !memcmp(after + at, f->before + at, n);
+	return any;
 }
 
 static void find_begins_last(struct pm_log *log)
 {
 	for (unsigned i = 0; i < log->files && !log->begins_last; i++) {
-		uint8_t *after = malloc(log->file[i].len);
+		uint8_t *after = pm_sparse_new(log->file[i].len);
 		log->begins_last = after && is_stored(log, i, after);
-		free(after);
+		pm_sparse_free(after, log->file[i].len);
 	}
 }
 
@@ -233,12 +311,16 @@ int pm_log_read_files(struct pm_log *log, const char *copy, const char **which)
 		if (file->before)
 			continue;
 		if (copy && !strcmp(copy, "zero")) {
-			file->before = calloc(1, file->len);
-			error = file->before ? 0 : -ENOMEM;
+			error = pm_file_room(file);
 			continue;
 		}
 		error = read_file(file, *which);
 		read = true;
+	}
+	for (size_t i = 0; i < log->events && !error; i++) {
+		const struct pm_event *e = &log->event[i];
+		if (pm_event_writes(e))
+			pm_file_touch(&log->file[e->file], e->off, e->len);
 	}
 	if (read && !error)
 		find_begins_last(log);
@@ -255,6 +337,8 @@ static int add(struct pm_log *log, const struct pm_event *event, const uint8_t *
 	struct pm_event *e = &log->event[log->events++];
 	*e = *event;
 	if (data) {
+		if (log->file[e->file].touched)
+			pm_file_touch(&log->file[e->file], e->off, e->len);
 		e->data = log->bytes_n;
 		memcpy(log->bytes + log->bytes_n, data, event->len);
 		log->bytes_n += event->len;

@@ -104,8 +104,23 @@ struct pm_file {
 	uint64_t len;	 /* bytes: a multiple of PM_LINE */
 	uint64_t size;	 /* of the file itself */
 	uint64_t unseen; /* bytes that were not as recorded in the end */
-	uint8_t *before; /* its content before the first event */
+	uint8_t *before; /* its content before the first event: pm_file_room() */
+	uint64_t room;	 /* bytes that it has */
+	/* By page, a bit: something may be there that is no zero, before or after an event. */
+	uint8_t *touched;
 };
+
+#define PM_PAGE 4096u
+
+/* Memory for as much as a file has, zeros; what is not written takes none. NULL without. */
+void *pm_sparse_new(uint64_t bytes);
+void pm_sparse_free(void *at, uint64_t bytes);
+/* Room for all that it had before, also if it has become longer. 0 or -ENOMEM. */
+int pm_file_room(struct pm_file *file);
+void pm_file_touch(struct pm_file *file, uint64_t at, uint64_t len);
+/* The next bytes from *at on that may be no zeros, *n of them. False: there are none. Begin with 0,
+ * and go on behind them. */
+bool pm_file_run(const struct pm_file *file, uint64_t *at, uint64_t *n);
 
 struct pm_log {
 	struct pm_event *event;

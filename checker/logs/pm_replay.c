@@ -10,6 +10,11 @@
 #include "core/pmem/crash.h"
 #include "core/pmem/domain.h"
 
+static uint64_t slot_bytes(const struct pm_file *file)
+{
+	return (file->len / PM_LINE + 1) * sizeof(uint32_t);
+}
+
 int pm_replay_open(struct pm_replay *r, const struct pm_log *log, const struct hardware *hw,
 		   bool kill)
 {
@@ -21,11 +26,11 @@ int pm_replay_open(struct pm_replay *r, const struct pm_log *log, const struct h
 	for (unsigned f = 0; f < log->files && room; f++) {
 		const struct pm_file *file = &log->file[f];
 		assert(file->before);
-		r->durable[f] = malloc(file->len ? file->len : 1);
-		r->slot[f] = calloc(file->len / PM_LINE + 1, sizeof(*r->slot[f]));
+		r->durable[f] = pm_sparse_new(file->len);
+		r->slot[f] = pm_sparse_new(slot_bytes(file));
 		room = r->durable[f] && r->slot[f];
-		if (room)
-			memcpy(r->durable[f], file->before, file->len);
+		for (uint64_t at = 0, n; room && pm_file_run(file, &at, &n); at += n)
+			memcpy(r->durable[f] + at, file->before + at, n);
 	}
 	if (room)
 		return 0;
@@ -35,9 +40,9 @@ int pm_replay_open(struct pm_replay *r, const struct pm_log *log, const struct h
 
 void pm_replay_close(struct pm_replay *r)
 {
-	for (unsigned f = 0; f < PM_FILES; f++) {
-		free(r->durable[f]);
-		free(r->slot[f]);
+	for (unsigned f = 0; r->log && f < r->log->files; f++) {
+		pm_sparse_free(r->durable[f], r->log->file[f].len);
+		pm_sparse_free(r->slot[f], slot_bytes(&r->log->file[f]));
 	}
 	for (uint32_t i = 0; i < r->dirties; i++)
 		free(r->dirty[i].version);

@@ -20,7 +20,6 @@ struct reader {
 	struct where *where;
 	uint32_t *source; /* by the recording's number */
 	uint32_t sources;
-	uint64_t room[PM_FILES]; /* bytes that pm_file.before has */
 	/* By process: events before the lines that it has taken last. */
 	struct lines {
 		uint32_t process;
@@ -73,31 +72,6 @@ static int check_format(const struct reader *r)
 
 /* --- records --- */
 
-static int too_large(const struct reader *r, const char *file)
-{
-	return wrong(r, "%s does not fit into this machine's memory", text_show(file).text);
-}
-
-/* The file has become longer. Each time there is room for more than is asked for, so that to become
- * long in many steps costs little. */
-static int grow_before(struct reader *r, unsigned file)
-{
-	struct pm_file *f = &r->log->file[file];
-	uint64_t had = r->room[file], room = had + had / 4;
-	if (f->len <= had)
-		return 0;
-	room = room < f->len ? f->len : room;
-	/* calloc(): what nothing is known of takes no memory. */
-	uint8_t *grown = calloc(1, room);
-	if (!grown)
-		return -ENOMEM;
-	memcpy(grown, f->before, had);
-	free(f->before);
-	f->before = grown;
-	r->room[file] = room;
-	return 0;
-}
-
 static int take_file(struct reader *r, const struct record *rec)
 {
 	char name[RECORD_HEAD];
@@ -114,9 +88,7 @@ static int take_file(struct reader *r, const struct record *rec)
 		if (rec->off <= file->len)
 			return 0;
 		file->len = file->size = rec->off;
-		if (!pm_log_fits(r->log))
-			return too_large(r, name);
-		return grow_before(r, rec->file);
+		return pm_file_room(file);
 	}
 	if (rec->file != r->log->files)
 		return wrong(r, "file %u; expected %u", rec->file, r->log->files);
@@ -126,11 +98,7 @@ static int take_file(struct reader *r, const struct record *rec)
 	int file = pm_log_file(r->log, name, rec->off);
 	if (file < 0)
 		return file == -ENOSPC ? wrong(r, "more than %d files", PM_FILES) : file;
-	if (!pm_log_fits(r->log))
-		return too_large(r, name);
-	r->log->file[file].before = calloc(1, rec->off);
-	r->room[file] = rec->off;
-	return r->log->file[file].before ? 0 : -ENOMEM;
+	return pm_file_room(&r->log->file[file]);
 }
 
 /* One place "PATH+0xOFFSET" as "put (store.c:12)"; what is not known stays as it is. 0 or -ENOMEM.
@@ -400,6 +368,7 @@ static int take_before(struct reader *r, const struct record *rec)
 	    rec->len > log->file[rec->file].len - rec->off)
 		return wrong(r, "content that is not within its file");
 	memcpy(log->file[rec->file].before + rec->off, rec->payload, rec->len);
+	pm_file_touch(&log->file[rec->file], rec->off, rec->len);
 	return 0;
 }
 
@@ -549,6 +518,8 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 		wrong(&r, "--ack: %s", why);
 	if (!failed)
 		failed = read_records(&r, bytes);
+	if (!failed && !pm_log_fits(log))
+		failed = wrong(&r, "its PM does not fit into this machine's memory");
 	if (!failed && !log->files)
 		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
 	log->threads = true;

@@ -81,11 +81,14 @@ static void machine_starts(void *arg, struct explorer *ex, unsigned machine)
 		return;
 	r->pm = ex->worlds.world[0].pm;
 	r->error = pm_log_file(&r->log, file->name, pmem_length(r->pm)) < 0 ? -ENOMEM : 0;
-	file->before = r->error ? NULL : calloc(1, file->len);
+	if (!r->error)
+		r->error = pm_file_room(file);
 	if (!file->before)
 		r->error = -ENOMEM;
 	else
 		memcpy(file->before, pmem_base(r->pm), pmem_length(r->pm));
+	if (!r->error)
+		pm_file_touch(file, 0, file->len);
 	if (!r->error)
 		r->error = pm_replay_open(&r->replay, &r->log, &hardware_default, false);
 }

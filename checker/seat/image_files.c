@@ -66,13 +66,27 @@ void image_folder_drop(void)
 		remove_folder(AT_FDCWD, made);
 }
 
-static int make_file(struct image_file *f, uint64_t size, uint64_t len)
+#define WHOLE (256u << 20)
+
+/* Where bytes may be stored there are some: a write to a full /dev/shm would end the process. What
+ * a checker stores elsewhere in a large file has to find room. */
+static int make_bytes(int fd, const struct pm_file *file)
 {
+	int error = 0;
+	if (file->len <= WHOLE)
+		return file->len ? posix_fallocate(fd, 0, (off_t)file->len) : 0;
+	for (uint64_t at = 0, n; !error && pm_file_run(file, &at, &n); at += n)
+		error = posix_fallocate(fd, (off_t)at, (off_t)n);
+	return error;
+}
+
+static int make_file(struct image_file *f, const struct pm_file *file)
+{
+	const uint64_t size = file->size, len = file->len;
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (f->fd < 0)
 		return -errno;
-	/* Not sparse: a write to a full /dev/shm would end the process. */
-	int error = len ? posix_fallocate(f->fd, 0, (off_t)len) : 0;
+	int error = make_bytes(f->fd, file);
 	struct stat st;
 	if (!error && (ftruncate(f->fd, (off_t)size) || fstat(f->fd, &st)))
 		error = errno;
@@ -85,6 +99,12 @@ static int make_file(struct image_file *f, uint64_t size, uint64_t len)
 		return 0;
 	f->map = NULL;
 	return -errno;
+}
+
+/* A file's last line may be longer than the file. */
+static size_t in_file(const struct pm_file *file, uint64_t at, uint64_t n)
+{
+	return at >= file->size ? 0 : file->size - at < n ? file->size - at : n;
 }
 
 static void drop_file(struct image_file *f, uint64_t len)
@@ -121,14 +141,16 @@ int image_files_open(struct image_files *f, const struct pm_log *log, const char
 		n = snprintf(f->file[i].path, IMAGE_PATH, "%s/%u/%s", f->dir, i, base);
 		if (n >= IMAGE_PATH)
 			return -ENAMETOOLONG;
-		int error = make_file(&f->file[i], file->size, file->len);
+		int error = make_file(&f->file[i], file);
 		if (error)
 			return error;
-		f->file[i].expected = malloc(file->size + 1);
+		f->file[i].expected = pm_sparse_new(file->len);
 		if (!f->file[i].expected)
 			return -ENOMEM;
-		memcpy(f->file[i].expected, file->before, file->size);
-		memcpy(f->file[i].map, file->before, file->size);
+		for (uint64_t at = 0, bytes; pm_file_run(file, &at, &bytes); at += bytes) {
+			memcpy(f->file[i].expected + at, file->before + at, bytes);
+			memcpy(f->file[i].map + at, file->before + at, in_file(file, at, bytes));
+		}
 	}
 	return 0;
 }
@@ -137,8 +159,8 @@ void image_files_close(struct image_files *f)
 {
 	for (unsigned i = 0; f->log && i < f->log->files; i++)
 		drop_file(&f->file[i], f->log->file[i].len);
-	for (unsigned i = 0; i < PM_FILES; i++)
-		free(f->file[i].expected);
+	for (unsigned i = 0; f->log && i < f->log->files; i++)
+		pm_sparse_free(f->file[i].expected, f->log->file[i].len);
 	free(f->wait);
 	free(f->write);
 	free(f->changed);
@@ -239,6 +261,41 @@ static bool is_whole(const struct image_file *f, uint64_t size)
 	       (uint64_t)open_one.st_size == size;
 }
 
+/* Are these pages as they should be? If not, they are put right, or that is the end. */
+static bool look_at_some(const struct image_file *f, uint64_t from, uint64_t to, bool mend)
+{
+	bool same = true;
+	for (uint64_t at = from; at < to && (same || mend); at += PAGE) {
+		size_t n = to - at < PAGE ? to - at : PAGE;
+		if (!memcmp(f->map + at, f->expected + at, n))
+			continue;
+		same = false;
+		if (mend)
+			memcpy(f->map + at, f->expected + at, n);
+	}
+	return same;
+}
+
+/* The same of all. Where the file has nothing there are zeros, and so there should be, unless
+ * something is known to be there. */
+static bool look_at_pages(const struct image_file *f, const struct pm_file *file, bool mend)
+{
+	const uint64_t size = file->size;
+	bool same = true;
+	for (uint64_t at = 0, to; at < size && (same || mend); at = to) {
+		off_t data = lseek(f->fd, (off_t)at, SEEK_DATA);
+		to = data < 0 ? size : (uint64_t)data;
+		for (uint64_t run = at, n; pm_file_run(file, &run, &n) && run < to; run += n)
+			same &= look_at_some(f, run, run + n < to ? run + n : to, mend);
+		if (to >= size)
+			break;
+		data = lseek(f->fd, data, SEEK_HOLE);
+		same &= look_at_some(f, to, (uint64_t)data, mend);
+		to = (uint64_t)data;
+	}
+	return same;
+}
+
 int image_files_restore(struct image_files *f)
 {
 	for (unsigned i = 0; i < f->log->files; i++) {
@@ -246,15 +303,11 @@ int image_files_restore(struct image_files *f)
 		if (!is_whole(&f->file[i], size)) {
 			drop_file(&f->file[i], f->log->file[i].len);
 			unlink(f->file[i].path);
-			int error = make_file(&f->file[i], size, f->log->file[i].len);
+			int error = make_file(&f->file[i], &f->log->file[i]);
 			if (error)
 				return error;
 		}
-		for (uint64_t at = 0; at < size; at += PAGE) {
-			size_t n = size - at < PAGE ? size - at : PAGE;
-			if (memcmp(f->file[i].map + at, f->file[i].expected + at, n) != 0)
-				memcpy(f->file[i].map + at, f->file[i].expected + at, n);
-		}
+		look_at_pages(&f->file[i], &f->log->file[i], true);
 	}
 	return 0;
 }
@@ -275,7 +328,7 @@ bool image_files_untouched(const struct image_files *f)
 	for (unsigned i = 0; i < f->log->files; i++) {
 		uint64_t size = f->log->file[i].size;
 		if (!is_whole(&f->file[i], size) ||
-		    memcmp(f->file[i].map, f->file[i].expected, size) != 0)
+		    !look_at_pages(&f->file[i], &f->log->file[i], false))
 			return false;
 	}
 	return true;

@@ -188,18 +188,35 @@ static void know_before(unsigned file, uint64_t off, const uint8_t *bytes, size_
 	}
 }
 
-/* What is in it from `from` on. */
+/* The same file, with a place of its own where it is read; or -1. */
+static int open_again(int fd)
+{
+	char name[40];
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	return (int)syscall(SYS_openat, AT_FDCWD, name, O_RDONLY | O_CLOEXEC);
+}
+
+/* What is in it from `from` on, but for its holes. */
 static void read_before(int fd, unsigned file, uint64_t from)
 {
 	static uint8_t bytes[READ_ROOM]; /* under the lock */
+	int again = open_again(fd);
 	for (uint64_t at = from, end = shadow[file].size, n; at < end; at += n) {
+		off_t data = again < 0 ? -1 : lseek(again, (off_t)at, SEEK_DATA);
+		if (data < 0 && again >= 0 && errno == ENXIO)
+			break;
+		at = data > (off_t)at ? (uint64_t)data : at;
+		if (at >= end)
+			break;
 		n = end - at < READ_ROOM ? end - at : READ_ROOM;
 		ssize_t got = pread(fd, bytes, n, (off_t)at);
 		if (got <= 0)
-			return;
+			break;
 		n = (uint64_t)got;
 		know_before(file, at, bytes, n);
 	}
+	if (again >= 0)
+		syscall(SYS_close, again);
 }
 
 /* The number of memory without a file. -1: there is no room. */

@@ -1251,5 +1251,5 @@ printf '#include <stddef.h>\n#include <stdio.h>\n#include "core/record/format.h"
 compile ended -I"$sources"
 printf '\0\0\0\0' | dd of=right.rec bs=1 seek="$(./ended)" conv=notrunc status=none
 wrong 'not whole' - 4100 '\377\377\377\377'
-wrong 'does not fit into' - 4104 '\0\0\0\0\200'
+wrong 'expected a size that is a multiple' - 4104 '\0\0\0\0\0\2'
 wrong 'of kind' - 4096 '\144'
