@@ -95,8 +95,9 @@ static void open_log(struct pm_log *log)
 	ck_assert_int_eq(pm_log_open(log), 0);
 	for (unsigned f = 0; f < FILES; f++) {
 		ck_assert_int_eq(pm_log_file(log, f ? "/b" : "/a", file_size[f]), (int)f);
-		log->file[f].before = malloc(log->file[f].len);
+		ck_assert_int_eq(pm_file_room(&log->file[f]), 0);
 		memset(log->file[f].before, f ? 0xbb : 0xaa, log->file[f].len);
+		pm_file_touch(&log->file[f], 0, log->file[f].len);
 		ck_assert_uint_eq(log->file[f].len, BYTES);
 	}
 }
