@@ -258,8 +258,9 @@ static const struct tm_error errors[] = {
 };
 
 static const struct tm_shape shapes[] = {
-	{.name = "packed"},	      {.name = "tight"},      {.name = "crowded"}, {.name = "wrap"},
-	{.name = "read_order=right"}, {.name = "calls=fail"}, {.name = NULL},
+	{.name = "packed"}, {.name = "tight", .often = "w1-c"}, {.name = "crowded"},
+	{.name = "wrap"},   {.name = "read_order=right"},	{.name = "calls=fail"},
+	{.name = NULL},
 };
 
 const struct tm_store efactory_store = {
