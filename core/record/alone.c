@@ -52,7 +52,7 @@ void alone_begin(void)
 	if (fd < 0)
 		return;
 	/* As it can only be read, the kernel never waits until an entry was read. */
-	long at = syscall(SYS_mmap, NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	long at = syscall(SYS_mmap, NULL, 2 * PAGE, PROT_READ, MAP_SHARED, fd, 0L);
 	syscall(SYS_close, fd);
 	if (at == -1)
 		return;

@@ -160,7 +160,7 @@ static bool map_shadow(unsigned file)
 		return false;
 	long at = -1;
 	if (!syscall(SYS_ftruncate, fd, size))
-		at = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+		at = syscall(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
 	syscall(SYS_close, fd);
 	if (at == -1)
 		return false;

@@ -32,10 +32,11 @@ struct record_head *recorder;
 static uint8_t *bytes; /* the same, as bytes */
 static bool tried;
 
-/* The calls below are raw: the functions of these names may be the recorder's own. */
+/* The calls below are raw: the functions of these names may be the recorder's own. An offset is a
+ * long, since nobody widens it. */
 static void *map_file(int fd, size_t len)
 {
-	long at = syscall(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	long at = syscall(SYS_mmap, NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0L);
 	return at == -1 ? MAP_FAILED : (void *)at;
 }
 

@@ -102,7 +102,7 @@ static bool is_near(const uint8_t *text, const uint8_t *at)
 static uint8_t *map_at(uintptr_t at)
 {
 	long to = syscall(SYS_mmap, at, ROOM, PROT_READ | PROT_WRITE,
-			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+			  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0L);
 	if (to != -1 && (uintptr_t)to != at)
 		syscall(SYS_munmap, to, ROOM); /* a kernel that does not know the flag */
 	return (uintptr_t)to == at ? (uint8_t *)at : NULL;
