@@ -111,8 +111,20 @@ struct look {
 	struct sort sort[SORTS]; /* not seen */
 	bool locked;		 /* for locked instructions, and for these alone */
 	bool late;		 /* what is seen from now on may have run before */
+	uint32_t asked;		 /* the function that was asked for last, and one more; 0: none */
+	bool whole;		 /* is that one? */
 	bool weak;		 /* there are flushes that such an instruction waits for */
 };
+
+static bool is_in_whole(struct look *l, uint32_t i, uintptr_t at)
+{
+	if (i == UINT32_MAX || at >= end_of(&l->functions, i))
+		return false;
+	if (l->asked != i + 1)
+		l->whole = is_whole(&l->functions, i);
+	l->asked = i + 1;
+	return l->whole;
+}
 
 /* An instruction in function `i`, or in none: UINT32_MAX. */
 static void look_at_instruction(struct look *l, uint32_t i, uintptr_t at, size_t bytes,
@@ -123,8 +135,7 @@ static void look_at_instruction(struct look *l, uint32_t i, uintptr_t at, size_t
 	const char *name = instruction_flushes(code, bytes, &fences);
 	if (l->locked ? name || !instruction_locks(code, bytes) : !name)
 		return;
-	const bool in_function = i != UINT32_MAX && at < end_of(&l->functions, i);
-	const bool kept = in_function && is_whole(&l->functions, i) && trap_keep(code, bytes);
+	const bool kept = is_in_whole(l, i, at) && trap_keep(code, bytes);
 	if (name && (!kept || l->late) && goes_on(at, stop))
 		take_sort(l->sort, name, fences, at);
 	l->weak |= kept && !fences && strcmp(name ? name : "clflush", "clflush") != 0;
