@@ -113,8 +113,6 @@ TEST(second_of_a_name)
 	begin(&s, 0);
 	run_hash(&b->ex.worlds, &s.source);
 	for (unsigned i = 0; i < s.names; i++)
-		fprintf(stderr, "%u ", s.times[i]);
-	for (unsigned i = 0; i < s.names; i++)
 		if (s.times[i] > 1 && trace_differs(&b->ex, &s, s.name[i])) {
 			compare(&setup, &s, s.name[i]);
 			compared++;
