@@ -18,7 +18,9 @@
  *
  * In the environment of both are TIDEMARK_ACKED, how many acknowledgements had been given before
  * the power failed, TIDEMARK_MARKER, the latest marker, PMREORDER_MARKERS, all markers so far with
- * '|' between them as pmreorder has it, and, if the log has times, TIDEMARK_CUT_NS.
+ * '|' between them as pmreorder has it, and, if the log has times, TIDEMARK_CUT_NS. Several judge
+ * at the same time: each has a TIDEMARK_PORT of its own, and 15 more behind it, a folder
+ * TIDEMARK_DIR and, unless that is set, a TIDEMARK_FABRIC.
  */
 #include <signal.h>
 #include "checker/logs/announced.h"

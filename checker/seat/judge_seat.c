@@ -4,12 +4,14 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "checker/campaign/driver.h"
@@ -47,6 +49,7 @@ int seat_open(struct image_seat *s, const char *folder, const struct pm_log *log
 {
 	memset(s, 0, sizeof(*s));
 	s->output = -1;
+	snprintf(s->own, sizeof(s->own), "%s/.own", folder);
 	snprintf(s->path, sizeof(s->path), "%s/.judge%u", folder, number);
 	int fd = open(s->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
@@ -92,6 +95,7 @@ void seat_close(struct image_seat *s)
 	forget_seat(s);
 	munmap(s->board, s->bytes);
 	unlink(s->path);
+	image_folder_remove(s->own);
 	if (s->output >= 0)
 		close(s->output);
 	free(s->words);
@@ -257,7 +261,41 @@ static void put_variable(char **list, char *variable)
 	*list = variable;
 }
 
-#define VARIABLES (IMAGE_VARIABLES + 4)
+#define VARIABLES   (IMAGE_VARIABLES + 7)
+#define FABRIC_PATH 60 /* bytes: names of sockets have few */
+#define PORTS	    16 /* that a process which judges may use, the first of which is free */
+
+/* Others that judge at the same time have others. 0: none was found. */
+static unsigned own_port(void)
+{
+	static pid_t owner;
+	static unsigned port;
+	if (owner == getpid())
+		return port;
+	owner = getpid();
+	port = 0;
+	for (unsigned i = 0; i < 100 && !port; i++) {
+		unsigned some = 20000 + ((unsigned)owner + i * 97) % 750 * PORTS;
+		struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)some)};
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd >= 0 && !bind(fd, (const struct sockaddr *)&at, sizeof(at)))
+			port = some;
+		if (fd >= 0)
+			close(fd);
+	}
+	return port;
+}
+
+/* Where a server and its clients find each other, and nobody else. */
+static bool own_places(const struct image_seat *s, char **variable)
+{
+	bool done = asprintf(&variable[0], "TIDEMARK_PORT=%u", own_port()) > 0;
+	done &= asprintf(&variable[1], "TIDEMARK_DIR=%s", s->own) > 0;
+	mkdir(s->own, 0700); /* it may be there */
+	if (!getenv("TIDEMARK_FABRIC") && strlen(s->own) < FABRIC_PATH)
+		done &= asprintf(&variable[2], "TIDEMARK_FABRIC=%s/fabric", s->own) > 0;
+	return done;
+}
 
 /* What is in front of libc, and where the board is; what is known of the image. NULL without
  * memory. The list and `own` are to be freed. */
@@ -276,6 +314,7 @@ static char **make_environment(const struct image_seat *s, const struct image_ch
 		done &= asprintf(&more[2], "ASAN_OPTIONS=%s%sverify_asan_link_order=0",
 				 asan ? asan : "", asan ? ":" : "") > 0;
 	}
+	done &= own_places(s, more + 4);
 	if (place_of(s))
 		done &= asprintf(&more[3], "PMEM_MMAP_HINT=%llx", (unsigned long long)place_of(s)) >
 			0;

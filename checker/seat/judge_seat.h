@@ -12,11 +12,12 @@ struct image_seat {
 	struct board *board; /* NULL: the seat is not open */
 	size_t bytes;	     /* of its file */
 	char path[IMAGE_PATH + 16];
-	int output;	/* what it prints goes there; -1: nowhere */
-	pid_t pid;	/* of the process; 0: there is none */
-	unsigned life;	/* 0: the first; in each other PM is mapped elsewhere */
-	unsigned late;	/* SEAT_LATE: the image that took too long */
-	unsigned calls; /* images that it has judged */
+	char own[IMAGE_PATH + 16]; /* a folder that is nobody else's */
+	int output;		   /* what it prints goes there; -1: nowhere */
+	pid_t pid;		   /* of the process; 0: there is none */
+	unsigned life;		   /* 0: the first; in each other PM is mapped elsewhere */
+	unsigned late;		   /* SEAT_LATE: the image that took too long */
+	unsigned calls;		   /* images that it has judged */
 	/* What its environment says. */
 	struct image_moment moment;
 	struct image_seat *next; /* of those that are open */

@@ -145,6 +145,31 @@ not_served 'static, by a mapping' 'it is not dynamically linked' './static map'
 not_served script 'it did not open the image itself' ./script
 not_served shell 'it is a line for a shell' 'A=b ./checker map {} || exit 1'
 
+# --- several at once ---
+
+cat >server.c <<'END'
+#include <netinet/in.h>
+#include <sys/socket.h>
+int main(int argc, char **argv)
+{
+	char own[4200];
+	const char *port = getenv("TIDEMARK_PORT"), *dir = getenv("TIDEMARK_DIR");
+	int listener = socket(AF_INET, SOCK_STREAM, 0);
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(port))};
+	if (argc < 2 || !strstr(getenv("TIDEMARK_FABRIC"), dir) || open(argv[1], O_RDONLY) < 0)
+		return 2;
+	snprintf(own, sizeof(own), "%s/lock", dir);
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) || open(own, O_CREAT | O_EXCL, 0600) < 0)
+		return 3;
+	usleep(20000);
+	return unlink(own) ? 4 : 0;
+}
+END
+compile server
+log few 2 0
+run 0 tidemark images -q --jobs 6 --no-server --log few --pool zero --recover ./server
+says ' 0 are bad'
+
 # --- a library ---
 
 for function in map turns leaks crashes kept rereads; do
