@@ -11,8 +11,11 @@
 #include "checker/seat/judge_seat.h"
 #include "core/clock.h"
 
-#define CHUNK	     128 /* images that a process judges before it takes others, at most ... */
-#define CHUNK_TIMED  8	 /* ... and if time is short: what is half done then is lost */
+#define CHUNK 128 /* images that a process judges before it takes others, at most ... */
+#define FEW   1024
+#define CHUNK_FEW                                                                    \
+	8 /* ... and if there are fewer, so that all processes have some, or if time \
+	   * is short: what is half done then is lost */
 #define CAUSES_SHARE 0.2 /* of the time, if that is short: causes are looked for */
 
 /* --- in the processes --- */
@@ -22,7 +25,7 @@ struct search {
 	const struct images_options *o;
 	char folder[IMAGE_PATH];
 	uint64_t images;
-	unsigned chunk; /* CHUNK or CHUNK_TIMED */
+	unsigned chunk; /* CHUNK or CHUNK_FEW */
 	/* a process's */
 	struct image_walk *walk;
 	struct image_judge *judge;
@@ -145,7 +148,7 @@ static int judge_all(struct search *s, struct image_verdict *verdict, struct ima
 	if (left > 0) /* the rest is for causes */
 		bounds.until -= left * CAUSES_SHARE;
 	/* Results that are kept have the same units in any run. */
-	s->chunk = left > 0 && !s->o->bounds->results ? CHUNK_TIMED : CHUNK;
+	s->chunk = s->images < FEW || (left > 0 && !s->o->bounds->results) ? CHUNK_FEW : CHUNK;
 	unsigned units = (unsigned)((s->images + s->chunk - 1) / s->chunk);
 	struct chunk *chunk = calloc(units + 1, sizeof(*chunk));
 	bool *done = calloc(units + 1, sizeof(*done)), served = false;
