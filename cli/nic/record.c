@@ -518,11 +518,12 @@ int record_main(int argc, char **argv)
 	child = fork();
 	if (!child) {
 		signal(SIGINT, SIG_DFL);
-		if (record_prints_to(r.head))
+		if (!r.join && record_prints_to(r.head))
 			_exit(fail(EXIT_INTERNAL, "record: %s", strerror(errno)));
 		_exit(become_run(argv + optind, argc - optind));
 	}
-	record_show_begin(r.head);
+	if (!r.join)
+		record_show_begin(r.head);
 	unblock_lease();
 	signal(SIGTERM, pass_on);
 	signal(SIGHUP, pass_on);

@@ -83,6 +83,14 @@ rm -f pool
 run 1 tidemark try --pm pool --run './kv pool early' --ack "$ack => put \\1 \\2" --check './kv {} dump' -- --contracts DUR
 says '1. DUR: k'
 
+# A program that joins prints where it should; and nobody prints what the other one does.
+tidemark record -q --pm pool --out run.rec --ack joined -- sh -c 'echo begun; until [ -e go ]; do sleep 0.05; done; echo outer' >first 2>&1 &
+until grep -q begun first; do sleep 0.05; done
+tidemark record -q --join run.rec -- echo joined >second 2>&1 || fail 'it does not join'
+touch go
+wait $! || true
+[ "$(cat second)" = joined ] && ! grep -q joined first && grep -q outer first || fail "$(cat first) / $(cat second)"
+
 bad '--ack (: ' tidemark record --pm pool --out run.rec --ack '(' -- true
 bad '--ack a => put \1 b: the pattern has not so many groups' tidemark record --pm pool --out run.rec --ack 'a => put \1 b' -- true
 bad 'expected PATTERN or PATTERN => OPERATION' tidemark record --pm pool --out run.rec --ack ' => put a b' -- true
