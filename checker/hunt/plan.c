@@ -252,8 +252,7 @@ static const struct smallest {
 } smallest[] = {{"w", 0},   {"ww", 0},	 {"wr", 0},  {"www", 0},
 		{"w-r", 0}, {"w-wr", 0}, {"w-w", 1}, {NULL, 0}};
 /* Each of several servers fails alone in all ways at each place, and an image is a boot of all. */
-static const struct smallest of_several[] = {{"w", 1},	 {"ww", 1},  {"wr", 1},
-					     {"w-r", 1}, {"w-w", 0}, {NULL, 0}};
+static const struct smallest of_several[] = {{"w", 1}, {"wr", 1}, {"w-r", 1}, {NULL, 0}};
 #define SEVERAL_PREEMPTIONS 0
 #define SMALLEST_MAX	    8
 #define SMALLEST_CALLS	    12 /* of a store's own operations */
@@ -351,7 +350,7 @@ int plan_smallest_workloads(struct campaign *c, bool preemptions_given, bool fau
 			error = add_or_free(c, &w);
 	}
 	unsigned plain = c->workloads;
-	if (!error)
+	if (!error && !several)
 		error = add_of_stores(c, SMALLEST_CALLS);
 	for (unsigned i = plain; i < c->workloads && !error; i++)
 		c->faults[i] = faults_given ? c->options.faults : 0;
