@@ -6,7 +6,7 @@
  *
  * A search with a given seed takes the same steps whichever compiler built it (scripts/compare sees
  * to that). So of a list of long searches, and of many rounds, only the plain build makes all: the
- * build with the sanitizers makes a twelfth of the list and a third of the rounds, and `make test`,
+ * build with the sanitizers makes a 24th of the list and a sixth of the rounds, and `make test`,
  * which sets TIDEMARK_QUICK, a third of both. A test that uses this has the label "reduced"
  * (cmake/Tests.cmake): `make test` runs it without the sanitizers only, `make test-all` whole and
  * with them.
@@ -22,13 +22,13 @@ static inline bool is_quick(void)
 /* Is number i of a list of searches to be done? */
 static inline bool in_share(int i)
 {
-	return i % (TM_ASAN ? 12 : is_quick() ? 3 : 1) == 0;
+	return i % (TM_ASAN ? 24 : is_quick() ? 3 : 1) == 0;
 }
 
 /* Number of rounds to do where the plain build does `plain`. */
 static inline unsigned rounds(unsigned plain)
 {
-	return TM_ASAN || is_quick() ? plain / 3 : plain;
+	return TM_ASAN ? plain / 6 : is_quick() ? plain / 3 : plain;
 }
 
 #endif
