@@ -138,7 +138,7 @@ says '517 runs' 'exhaustive' 'A fault is also a server of several that fails alo
 run 0 tidemark crashtest octopus_tx "${all[@]}"
 says '1 run;' 'No server of several fails alone: that is a fault (--faults).'
 run 0 tidemark crashtest nvfs --exhaustive --knob domain=dmp --no-traces
-says 'at most 0 preemptions' 'wr (with at most 1 fault), w-r (with at most 1 fault), w-w. A fault is also a server'
+says 'at most 0 preemptions' 'wr (with at most 1 fault), w-r (with at most 1 fault). A fault is also a server'
 run 0 tidemark crashtest herd "${all[@]}"
 ! grep -q 'of several' out || fail 'words of several servers for a store of one'
 
