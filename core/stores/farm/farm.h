@@ -250,10 +250,11 @@ struct say {
 /* --- server.c --- */
 
 struct sender {
-	uint64_t next;	/* record in its log */
-	uint64_t last;	/* transaction of which there was a record */
-	uint64_t holds; /* the transaction that has locks here; 0: none */
-	uint64_t since; /* rt_now() then */
+	uint64_t next;	  /* record in its log */
+	uint64_t last;	  /* transaction of which there was a record */
+	uint64_t holds;	  /* the transaction that has locks here; 0: none */
+	uint64_t since;	  /* rt_now() then */
+	uint64_t durable; /* the transaction whose COMMIT-PRIMARY is; 0: none */
 	bool fenced;
 	uint32_t live; /* places of its log whose records are not dropped */
 	/* the manager's: */

@@ -118,15 +118,15 @@ static void note_last(struct sender *sender, const struct record *record)
 		sender->last = record->counter;
 }
 
-/* Has a region one copy only? Then no COMMIT-BACKUP says that the transaction is committed, and an
- * object that is half installed needs COMMIT-PRIMARY. */
-static bool has_single(const struct farm_server *server, const struct record *record)
+/* COMMIT-PRIMARY is durable before it has an effect and before it is acknowledged, whichever comes
+ * first. An object that is half installed needs it: the servers that have COMMIT-BACKUP may be no
+ * members by the time of the next recovery. */
+static void persist_primary(struct sender *sender, const struct record *record)
 {
-	for (unsigned r = 0; r < FARM_REGIONS; r++)
-		if (record->regions >> r & 1 &&
-		    !(server->map.servers[r] & (server->map.servers[r] - 1)))
-			return true;
-	return false;
+	if (sender->durable == record->counter)
+		return;
+	pmem_persist(record, record->len);
+	sender->durable = record->counter;
 }
 
 /* `drains`: a LOCK whose sender will not ask any more is passed over. */
@@ -143,8 +143,8 @@ static bool do_next(struct farm_server *server, uint32_t client, bool drains)
 		sender->live |= 1u << place;
 	note_last(sender, record);
 	if (record->type == COMMIT_PRIMARY) {
-		if (has_single(server, record) && server->params.knob[ACK] != ACK_NIC)
-			pmem_persist(record, record->len);
+		if (server->params.knob[ACK] != ACK_NIC)
+			persist_primary(sender, record);
 		install_locked(server, client, record->counter);
 	} else if (record->type == ABORT)
 		drop_locked(server, client, record->counter);
@@ -219,12 +219,15 @@ static int do_lock(struct farm_server *server, uint32_t client, uint64_t seq)
 	return 0;
 }
 
-static int persist_record(const struct farm_server *server, uint32_t client, uint64_t seq)
+static int persist_record(struct farm_server *server, uint32_t client, uint64_t seq)
 {
 	const struct record *record = farm_place(&server->pool, client, seq % FARM_RING);
 	if (!farm_is_record(&server->pool, &server->params, record, seq))
 		return -ESTALE;
-	pmem_persist(record, record->len);
+	if (record->type == COMMIT_PRIMARY)
+		persist_primary(&server->sender[client], record);
+	else
+		pmem_persist(record, record->len);
 	return 0;
 }
 
