@@ -16,11 +16,11 @@ struct observed {
 	uint32_t lines;	 /* lines that had been touched when all keys were read; OBSERVED_NEVER */
 	int32_t live_op; /* as struct world_result has it, counted from the first GET */
 	uint32_t recovery[STEP_KINDS];
-	uint8_t end, live_broken, fsck_broken, ok_broken;
+	uint8_t end, live_broken, fsck_broken, ok_broken, agree_broken;
 	uint16_t gets, why; /* operations; bytes of the text that says why, 0: nothing is broken */
-	uint16_t ok_why, fsck_why; /* bytes of the texts for OK and FSCK, likewise */
-	uint16_t history;	   /* events: operations begin and return */
-	uint32_t bytes;		   /* that they returned */
+	uint16_t ok_why, fsck_why, agree_why; /* bytes of the other texts, likewise */
+	uint16_t history;		      /* events: operations begin and return */
+	uint32_t bytes;			      /* that they returned */
 	uint32_t course; /* bytes of the machine's course, where the power fails on the way */
 	/* then the operations, the events, the texts, the bytes, the course */
 	struct world_get get[];
