@@ -5,7 +5,7 @@
  * recorded and left out, since what it does is not seen by a program; a fence is recorded and made
  * here. The others run elsewhere, in a place near the text: an operand that is relative to RIP has
  * its displacement there. A store past the caches is noticed when it has been made, so another INT3
- * is behind it.
+ * follows it.
  *
  * A locked instruction waits for flushes as a fence does, and is recorded as one if its thread has
  * something to wait for. One that has not, many times, while no thread has, is let go until one
@@ -147,7 +147,7 @@ static bool move(const struct trap *t, const uint8_t *code, uint8_t *to)
 
 static bool fill_slot(struct trap *t, const uint8_t *code)
 {
-	static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* to the address behind it */
+	static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* to the address that follows */
 	uint8_t *plain = t->slot + SLOT / 4;
 	const uint64_t next = (uintptr_t)code + t->bytes;
 	if (!move(t, code, t->slot) || !move(t, code, plain))
@@ -387,7 +387,7 @@ void trap_set(void)
 	syscall(SYS_close, fd);
 }
 
-/* The program's own handler of SIGTRAP stands behind the recorder's, and nobody holds SIGTRAP
+/* The program's own handler of SIGTRAP comes after the recorder's, and nobody holds SIGTRAP
  * back: an INT3 would end the process. */
 RECORD_EXPORT int sigaction(int number, const struct sigaction *new, struct sigaction *old)
 {
