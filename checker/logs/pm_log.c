@@ -248,7 +248,12 @@ static int read_file(struct pm_file *file, const char *path)
 	if (!error && (uint64_t)st.st_blocks * 512 > memory_bytes())
 		error = -EFBIG;
 	error = error ? error : pm_file_room(file);
-	for (off_t at = 0; !error && (at = lseek(fd, at, SEEK_DATA)) >= 0;) {
+	for (off_t at = 0; !error;) {
+		at = lseek(fd, at, SEEK_DATA);
+		if (at < 0 && errno != ENXIO) /* the rest is a hole */
+			error = -errno;
+		if (at < 0)
+			break;
 		off_t end = lseek(fd, at, SEEK_HOLE);
 		ssize_t n = pread(fd, file->before + at, (size_t)(end - at), at);
 		if (n < 0 && errno == EINTR)

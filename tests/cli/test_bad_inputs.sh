@@ -181,6 +181,7 @@ values() {
 	ENGINE) value=('' x reorderfull) ;;
 	MARKER=ENGINE*) value=('' x A= A=x "=ReorderFull" text missing json.half json.list json.number json.engine) ;;
 	CMD | CHECKER) value=('' no-such-command ./text) ;;
+	PATTERN) value=('' '(' '[' 'x => put \1') ;;
 	'NAME|DIR') value=('' .x 'a b' a:b "$long") ;;
 	'PATH|mr') value=('') ;; # a file that need not be there
 	'ack|call|start|EVENT|MARKER') value=('' nowhere 999999 "$long") ;;
