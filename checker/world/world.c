@@ -26,7 +26,7 @@
 
 /* In virtual time: an operation that has not ended by then never will. */
 #define GIVE_UP_NS   (60ull * 1000000000)
-#define PROLONGED    3 /* times */
+#define PROLONGED    3		/* times */
 #define STEPS_BASE   1000000ull /* steps of a run ... */
 #define STEPS_PER_OP 20000ull	/* ... and of each operation */
 #define TICK_NS	     100000	/* a machine that has recovered serves from a multiple of it on */
