@@ -7,6 +7,7 @@
 #include "core/rt/sim_state.h"
 
 #define POLL_NS	    10000 /* first fallback wake-up of a task that waits for a completion queue */
+#define SOON_NS	    200
 #define POLL_MAX_NS 1000000000 /* the longest one */
 
 void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
@@ -316,6 +317,11 @@ void sim_yield(struct sim *sim)
 		sim_yield_until(sim, UINT64_MAX);
 }
 
+static uint64_t longer(const struct sim *sim, uint64_t wait)
+{
+	return sim->cpus ? wait + wait / 16 : 2 * wait;
+}
+
 void sim_yield_until(struct sim *sim, uint64_t until)
 {
 	struct task *task = sim->running;
@@ -326,11 +332,14 @@ void sim_yield_until(struct sim *sim, uint64_t until)
 		return;
 	}
 	assert(wait >= POLL_NS && wait <= POLL_MAX_NS);
-	task->backoff_ns = wait < POLL_MAX_NS / 2 ? 2 * wait : POLL_MAX_NS;
+	task->backoff_ns = wait < POLL_MAX_NS / 2 ? longer(sim, wait) : POLL_MAX_NS;
 	assert(task->backoff_ns >= wait);
-	/* A task that waits for nothing in particular polls memory: soon again. */
+	/* A task that waits for nothing in particular polls memory: soon again. Others may do both;
+	 * where time is measured what they see comes late by a fraction of how long they wait. */
 	if (!task->idles)
-		wait = 200;
+		wait = SOON_NS;
+	else if (sim->cpus)
+		wait /= POLL_NS / SOON_NS;
 	sim_sleep_until_woken(sim, wait < left ? wait : left);
 }
 
