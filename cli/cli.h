@@ -30,6 +30,7 @@ int bench_main(int argc, char **argv);
 int live_bench_main(int argc, char **argv);
 int count_main(int argc, char **argv);
 int figures_main(int argc, char **argv);
+int times_main(int argc, char **argv);
 int members_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 int put_main(int argc, char **argv);
@@ -212,5 +213,10 @@ void signals_drop(void (*what)(void));
 void signals_set_stop(bool stop);
 /* The signal that has set the flag; 0: none has. */
 int signals_stopped(void);
+
+struct profile;
+/* What things cost: by the name of a paper's machines, or in a file. 0, or the status after a
+ * message. cli/models/figures.c. */
+int profile_option(const char *text, struct profile *p);
 
 #endif

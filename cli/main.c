@@ -52,6 +52,7 @@ static const struct command {
 	 "what an operation costs: PM bytes, flushes, fences, round trips"},
 	{"figures", figures_main, "[ID...]",
 	 "what the papers measured, and the same in virtual time"},
+	{"times", times_main, "[STORE...]", "how long operations take, and where the time goes"},
 	{"self-test", NULL, NULL, "is Tidemark itself right?"},
 	{"mutants", mutants_main, "[NAME...]", "are the seeded bugs found, and how soon?"},
 	{"soak", soak_main, "", "random hardware and workloads, for as long as you like"},

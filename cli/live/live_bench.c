@@ -33,13 +33,8 @@ static atomic_bool interrupted;
 static bool take_workload(const struct option_row *row, void *into, const char *text)
 {
 	struct load_options *load = &((struct request *)into)->load;
-	const char *name, *what;
-	struct ycsb y;
-	for (unsigned i = 0; (name = ycsb_default(i, &y, &what)) != NULL; i++)
-		if (!strcmp(name + strlen("ycsb-"), text)) {
-			load->read_percent = y.read_percent;
-			return true;
-		}
+	if (ycsb_mix(text, &load->read_percent))
+		return true;
 	fail(EXIT_USAGE, "--%s: \"%.40s\"; expected one of a, b, c, u", row->name, text);
 	return false;
 }

@@ -18,7 +18,8 @@ struct request {
 static const struct option_row rows[] = {
 	{"list", NULL, "what would be run", REQUEST(list)},
 	{"profile", "FILE",
-	 "what things cost, for all figures, in place of the papers' machines (docs/figures.md)",
+	 "what things cost, for all figures: a file, or ef, er or rk, one paper's machines "
+	 "(docs/figures.md)",
 	 REQUEST(profile)},
 	ROWS_RESULTS,
 	OPTION_QUIET(struct request, quiet),
@@ -164,12 +165,23 @@ static int check_names(const struct figures *all, char **names, int n)
 	return 0;
 }
 
+int profile_option(const char *text, struct profile *p)
+{
+	struct input_error error = {0};
+	for (unsigned i = 0; figure_profiles[i].name; i++)
+		if (!strcmp(figure_profiles[i].name, text))
+			return figure_profile(i, p, &error)
+				       ? fail(EXIT_INTERNAL, "%s: %s", text, error.message)
+				       : 0;
+	int rc = profile_read(p, text, &error);
+	return rc ? input_status(text, rc, &error) : 0;
+}
+
 static int run_all(const struct request *o, const struct figures *all, char **names, int n)
 {
 	struct profile given;
-	struct input_error error = {0};
-	int rc = o->profile ? profile_read(&given, o->profile, &error) : 0;
-	int status = rc ? input_status(o->profile, rc, &error) : results_check();
+	int status = o->profile ? profile_option(o->profile, &given) : 0;
+	status = status ? status : results_check();
 	json_t *tree = json_pack("{s:[]}", "figures");
 	for (unsigned i = 0; i < all->figures && !status; i++) {
 		const struct figure *f = &all->figure[i];

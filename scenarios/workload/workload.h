@@ -200,6 +200,8 @@ struct ycsb {
 };
 /* The i-th YCSB workload: its name, its one line, its default sizes. NULL at the end. */
 const char *ycsb_default(unsigned i, struct ycsb *y, const char **what);
+/* Of a mix, "a", "b", "c" or "u": how many percent are reads. False: there is no such. */
+bool ycsb_mix(const char *mix, unsigned *read_percent);
 /* Read "clients=4,keys=16" into *y. 0, or -EINVAL with *expected. */
 int ycsb_parse(struct ycsb *y, const char *text, const char **expected);
 /* Draw the operations into an empty *w. 0 or -ENOMEM. */

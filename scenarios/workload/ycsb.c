@@ -43,6 +43,16 @@ const char *ycsb_default(unsigned i, struct ycsb *y, const char **what)
 	return mixes[i].name;
 }
 
+bool ycsb_mix(const char *mix, unsigned *read_percent)
+{
+	for (size_t i = 0; i < sizeof(mixes) / sizeof(mixes[0]); i++) {
+		*read_percent = mixes[i].read_percent;
+		if (!strcmp(mixes[i].name + strlen("ycsb-"), mix))
+			return true;
+	}
+	return false;
+}
+
 /* A decimal number of up to 10 digits that ends at a comma or the end; moves *p there. -1: there is
  * none. */
 static int64_t parse_number(const char **p)

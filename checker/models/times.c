@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* See times.h. */
+#include "checker/models/times.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "checker/models/plain_run.h"
+
+struct watch {
+	struct client {
+		uint64_t since; /* ns: the latest return, if one is done */
+		unsigned done;
+	} client[TM_MAX_CLIENTS + 1];
+	unsigned clients, ops; /* of each */
+	unsigned begun;	       /* clients that have returned once */
+	uint64_t from, to;     /* ns: all are at work */
+	uint64_t busy_from, busy_to;
+	uint64_t *ns[TIME_KINDS]; /* of each operation that is counted */
+	size_t n[TIME_KINDS];
+	bool over;
+	int error;
+};
+
+/* Has an operation failed, or a GET found what is not there? */
+static int failed(const struct world *w, const struct workload_op *op, int error)
+{
+	const struct history *h = w->history;
+	if (op->kind != OP_GET || error)
+		return error;
+	/* The client's latest operation. */
+	for (unsigned i = h->ops; i-- > 0;)
+		if (h->op[i].client == sim_host(w->sim))
+			return h->op[i].error;
+	return 0;
+}
+
+static void between(void *arg, struct world *world, const struct workload_op *op, int error)
+{
+	struct watch *x = arg;
+	struct client *c = &x->client[sim_host(world->sim)];
+	const uint64_t now = sim_task_now(world->sim);
+	const unsigned kind = op->kind == OP_GET ? TIME_GET : TIME_PUT;
+	if (op->kind == OP_CLEAN)
+		return;
+	error = failed(world, op, error);
+	x->error = error ? error : x->error;
+	if (!c->done && ++x->begun == x->clients) {
+		x->from = now;
+		x->busy_from = sim_busy_ns(world->sim, HOST_SERVER);
+	} else if (c->done && x->begun == x->clients && !x->over) {
+		x->ns[kind][x->n[kind]++] = now - c->since;
+		x->to = now;
+		x->busy_to = sim_busy_ns(world->sim, HOST_SERVER);
+	}
+	c->since = now;
+	x->over |= ++c->done == x->ops;
+}
+
+static int by_length(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static struct op_times times_of(uint64_t *ns, size_t n)
+{
+	struct op_times t = {.n = n};
+	uint64_t sum = 0;
+	if (!n)
+		return t;
+	qsort(ns, n, sizeof(*ns), by_length);
+	for (size_t i = 0; i < n; i++)
+		sum += ns[i];
+	t.mean = (double)sum / (double)n;
+	t.median = (double)ns[n / 2];
+	t.p99 = (double)ns[n - 1 - n / 100];
+	return t;
+}
+
+static void add_up(struct watch *x, struct times *out)
+{
+	const double n = (double)(x->n[TIME_PUT] + x->n[TIME_GET]);
+	for (unsigned k = 0; k < TIME_KINDS; k++)
+		out->op[k] = times_of(x->ns[k], x->n[k]);
+	out->rate = n * 1e9 / (double)(x->to - x->from);
+	out->server = n * 1e9 / (double)(x->busy_to - x->busy_from);
+}
+
+static int run_world(struct setup *s, struct watch *x, char why[300])
+{
+	const struct plain_run how = {.between = between, .arg = x};
+	struct world *world;
+	int error = plain_run(s, &how, &world, why);
+	if (error)
+		return error;
+	if (x->error)
+		snprintf(why, 300, "an operation fails");
+	else if (!x->n[TIME_PUT] && !x->n[TIME_GET])
+		snprintf(why, 300, "too few operations for so many clients");
+	else
+		return 0;
+	return -EIO;
+}
+
+int times_run(const struct setup *base, const struct ycsb *y, unsigned cleans, struct times *out,
+	      char why[300])
+{
+	struct watch *x = calloc(1, sizeof(*x));
+	struct setup s = {0};
+	struct workload w = {0};
+	int error = x ? ycsb_make(y, &w) : -ENOMEM;
+	for (unsigned k = 0; k < TIME_KINDS && !error; k++) {
+		x->ns[k] = calloc(y->ops, sizeof(*x->ns[k]));
+		error = x->ns[k] ? 0 : -ENOMEM;
+	}
+	for (unsigned i = 0; i < cleans && !error; i++)
+		error = workload_op_add(&w, y->clients + 1, OP_CLEAN, 0, 0);
+	if (!error)
+		error = setup_like(&s, base, &w);
+	if (!error) {
+		x->clients = y->clients;
+		x->ops = y->ops / y->clients;
+		error = run_world(&s, x, why);
+	}
+	if (error == -EFBIG) {
+		snprintf(why, 300, "the pool would be too large");
+		error = -EIO;
+	}
+	if (!error)
+		add_up(x, out);
+	for (unsigned k = 0; x && k < TIME_KINDS; k++)
+		free(x->ns[k]);
+	free(x);
+	workload_free(&w);
+	setup_free(&s);
+	return error;
+}
+
+/* --- parts --- */
+
+const struct time_part_name time_parts[TIME_PARTS] = {
+	{"post", "requests posted, completions polled"},
+	{"wire", "packets on their way, and NICs' work on them"},
+	{"dma", "between NICs and memories, until it lands"},
+	{"handle", "a server's work for each message"},
+	{"copy", "copies to PM and out of it"},
+	{"crc", "checksums"},
+	{"flush", "flushes of lines"},
+	{"fence", "fences"},
+	{"bandwidth", "waiting for PM that is busy"},
+	{"wake", "interrupts"},
+	{"rest", "loads and stores, locks, sleeping"},
+};
+
+static void halve(struct profile *p, enum time_part part)
+{
+	switch (part) {
+	case TIME_POST:
+		p->post /= 2;
+		p->doorbell /= 2;
+		p->poll /= 2;
+		p->await /= 2;
+		break;
+	case TIME_WIRE:
+		p->packet /= 2;
+		p->flight /= 2;
+		p->wire *= 2;
+		break;
+	case TIME_DMA:
+		p->dma /= 2;
+		p->land /= 2;
+		p->drain /= 2;
+		break;
+	case TIME_HANDLE:
+		p->handle /= 2;
+		break;
+	case TIME_COPY:
+		p->copy /= 2;
+		break;
+	case TIME_CRC:
+		p->crc /= 2;
+		break;
+	case TIME_FLUSH:
+		p->flush /= 2;
+		p->flush_line /= 2;
+		break;
+	case TIME_FENCE:
+		p->fence /= 2;
+		break;
+	case TIME_BANDWIDTH:
+		p->pm_write *= 2;
+		break;
+	case TIME_WAKE:
+		p->wake /= 2;
+		break;
+	default:
+		break;
+	}
+}
+
+int times_parts(const struct setup *base, const struct ycsb *y, struct times *out,
+		double part[TIME_KINDS][TIME_PARTS], char why[300])
+{
+	struct setup *s = malloc(sizeof(*s));
+	struct times half;
+	int error = s ? times_run(base, y, 0, out, why) : -ENOMEM;
+	for (unsigned k = 0; k < TIME_KINDS && !error; k++)
+		part[k][TIME_REST] = out->op[k].mean;
+	for (unsigned p = 0; p < TIME_REST && !error; p++) {
+		*s = *base;
+		halve(&s->profile, p);
+		error = times_run(s, y, 0, &half, why);
+		for (unsigned k = 0; k < TIME_KINDS && !error; k++) {
+			part[k][p] = 2 * (out->op[k].mean - half.op[k].mean);
+			part[k][TIME_REST] -= part[k][p];
+		}
+	}
+	free(s);
+	return error;
+}

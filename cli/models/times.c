@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* tidemark times: how long a store's operations take, and where the time goes. docs/figures.md. */
+#include "checker/models/times.h"
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "cli/arguments.h"
+#include "cli/cli.h"
+#include "report/text.h"
+
+#define BAR 30 /* columns of all of it */
+
+struct request {
+	struct arguments a; /* first: rows of arguments.h name its fields */
+	const char *profile, *mix;
+	struct ycsb y; /* .ops: of each client */
+};
+
+#define REQUEST(member) OPTION_FIELD(struct request, member)
+
+static bool take_mix(const struct option_row *row, void *into, const char *text)
+{
+	struct request *o = into;
+	o->mix = text;
+	if (ycsb_mix(text, &o->y.read_percent))
+		return true;
+	fail(EXIT_USAGE, "--%s: \"%.40s\"; expected one of a, b, c, u", row->name, text);
+	return false;
+}
+
+static const struct option_row rows[] = {
+	{"profile", "FILE",
+	 "what things cost: a file, or ef, er or rk, papers' machines (=; docs/figures.md)",
+	 REQUEST(profile)},
+	{"workload", "X", "YCSB's a (the default), b, c, or u: updates only",
+	 OPTION_CALL(take_mix)},
+	{"clients", "N", "each does its next operation when one has returned (=)",
+	 REQUEST(y.clients), 1, TM_MAX_CLIENTS},
+	{"value", "N", "bytes (=)", REQUEST(y.vlen), 1, TM_MAX_VALUE},
+	{"keys", "N", "of the keys, some are asked for more often (=)", REQUEST(y.keys), 1,
+	 WORKLOAD_MAX_KEYS},
+	{"ops", "N", "operations of each client (=)", REQUEST(y.ops), 2, WORKLOAD_MAX_OPS},
+	ROW_VARIANT,
+	ROW_KNOB,
+	ROWS_RESULTS,
+	OPTION_QUIET(struct arguments, leave_off.quiet),
+	OPTION_END};
+
+static const struct options options = {
+	"times", "[STORE...] [OPTION...]",
+	"Runs a store in virtual time, on a machine that a profile describes, and prints how long "
+	"operations take, and of what that time is made: what would be gone if that cost "
+	"nothing. Nothing goes wrong in these runs. Without a STORE: all; or those that have the "
+	"variants and knobs that are named.",
+	rows, "0, 2 usage or bad input, 70 internal error"};
+
+static json_t *op_tree(unsigned kind, const struct op_times *op, const double *part)
+{
+	json_t *parts = json_array();
+	for (unsigned p = 0; p < TIME_PARTS; p++)
+		json_array_append_new(parts,
+				      json_pack("{s:s, s:s, s:f, s:f}", "part", time_parts[p].name,
+						"what", time_parts[p].what, "us", part[p] / 1000,
+						"percent", 100 * part[p] / op->mean));
+	return json_pack("{s:s, s:I, s:f, s:f, s:f, s:o}", "operation",
+			 kind == TIME_GET ? "GET" : "PUT", "times", (json_int_t)op->n, "median_us",
+			 op->median / 1000, "p99_us", op->p99 / 1000, "mean_us", op->mean / 1000,
+			 "parts", parts);
+}
+
+/* Bars are for who reads, not for machines; and so is to leave out what takes no time. */
+static void draw(json_t *all)
+{
+	size_t t, i, p;
+	json_t *times, *op, *part;
+	json_array_foreach(json_object_get(all, "times"), t, times)
+	{
+		json_array_foreach(json_object_get(times, "operations"), i, op)
+		{
+			json_t *parts = json_object_get(op, "parts"), *shown = json_array();
+			json_array_foreach(parts, p, part)
+			{
+				const double percent = json_real_value(
+					json_object_get(part, "percent"));
+				char bar[BAR + 1] = "";
+				const int n = (int)(percent * BAR / 100 + 0.5);
+				memset(bar, '#', (size_t)(n > BAR ? BAR : n < 0 ? 0 : n));
+				json_object_set_new(part, "bar", json_string(bar));
+				if (percent >= 0.05 || percent <= -0.05)
+					json_array_append(shown, part);
+			}
+			json_object_set_new(op, "parts", shown);
+		}
+	}
+}
+
+/* 0, or the status after a message. */
+static int measure(const struct request *o, const struct campaign_config *config,
+		   const struct profile *p, json_t *all)
+{
+	static double part[TIME_KINDS][TIME_PARTS];
+	struct ycsb y = o->y;
+	struct setup s = config->setup;
+	struct times times;
+	char why[300] = "";
+	s.profile = *p;
+	y.ops *= y.clients;
+	y.vlen = workload_limit_vlen(s.store, y.vlen);
+	if (!o->a.leave_off.quiet)
+		progress_line("%s", s.store->name);
+	int error = times_parts(&s, &y, &times, part, why);
+	if (error == -ENOMEM)
+		return no_memory();
+	if (error)
+		return fail(EXIT_USAGE, "times: %s: %s", s.store->name, why);
+	json_t *one = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:[]}", "store",
+				s.store->name, "variant", s.variant, "profile", o->profile,
+				"workload", o->mix, "clients", (int)y.clients, "value", (int)y.vlen,
+				"keys", (int)y.keys, "per_second", times.rate, "operations");
+	for (unsigned k = 0; k < TIME_KINDS; k++)
+		if (times.op[k].n)
+			json_array_append_new(json_object_get(one, "operations"),
+					      op_tree(k, &times.op[k], part[k]));
+	json_array_append_new(json_object_get(all, "times"), one);
+	return 0;
+}
+
+static int run(const struct request *o, const struct campaign *c)
+{
+	struct profile p;
+	json_t *all = json_pack("{s:[]}", "times");
+	int status = profile_option(o->profile, &p);
+	for (unsigned i = 0; i < c->configs && !status; i++)
+		status = measure(o, &c->config[i], &p, all);
+	progress_line(NULL);
+	if (!status)
+		status = outputs_write(json_deep_copy(all), NULL);
+	if (!status) {
+		draw(all);
+		text_print(all, "times");
+	}
+	json_decref(all);
+	return status;
+}
+
+int times_main(int argc, char **argv)
+{
+	struct request o = {
+		.a = {.one_config = true, .all_stores = true, .options = campaign_default},
+		.profile = "ef",
+		.mix = "a",
+		.y = {.read_percent = 50,
+		      .clients = 1,
+		      .keys = 16,
+		      .ops = 200,
+		      .vlen = 256,
+		      .seed = 1}};
+	struct campaign c = {0};
+	int status = arguments_read(&options, &o.a, argc, argv);
+	if (status >= 0)
+		return status;
+	status = arguments_configs(&o.a, &c);
+	if (!status && o.y.ops * o.y.clients > WORKLOAD_MAX_OPS)
+		status = fail(EXIT_USAGE,
+			      "times: %u operations of %u clients; expected at most %d in all",
+			      o.y.ops, o.y.clients, WORKLOAD_MAX_OPS);
+	if (!status)
+		status = results_check();
+	if (!status)
+		status = run(&o, &c);
+	campaign_free(&c);
+	return status;
+}

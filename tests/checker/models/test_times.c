@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where an operation's time goes: a part is what its costs take, and laws that hold for any system
+ * hold for all stores.
+ */
+#include <math.h>
+#include "checker/models/figures.h"
+#include "checker/models/times.h"
+#include "core/text/text.h"
+#include "scenarios/stores.h"
+#include "tests/suite.h"
+
+static double part[TIME_KINDS][TIME_PARTS];
+
+static struct ycsb ycsb(unsigned reads, unsigned clients, unsigned vlen)
+{
+	return (struct ycsb){.read_percent = reads,
+			     .clients = clients,
+			     .keys = 16,
+			     .ops = 100 * clients,
+			     .vlen = vlen,
+			     .seed = 1};
+}
+
+static struct setup setup_of(const char *store)
+{
+	struct setup s;
+	struct input_error error;
+	setup_init(&s, store_find(store));
+	ck_assert_str_eq(figure_profiles[1].name, "ef");
+	ck_assert_int_eq(figure_profile(1, &s.profile, &error), 0);
+	return s;
+}
+
+static struct times run(const struct setup *s, struct ycsb y)
+{
+	struct times t;
+	char why[300] = "";
+	ck_assert_msg(!times_run(s, &y, 0, &t, why), "%s", why);
+	return t;
+}
+
+static struct times run_parts(const struct setup *s, struct ycsb y)
+{
+	struct times t;
+	char why[300] = "";
+	ck_assert_msg(!times_parts(s, &y, &t, part, why), "%s", why);
+	return t;
+}
+
+static void check_near(double is, double wanted, double within)
+{
+	ck_assert_msg(fabs(is - wanted) <= within * wanted, "%g instead of %g", is, wanted);
+}
+
+/* Erda's client makes a checksum of what it puts, of what it gets, and nobody flushes. */
+TEST(a_part_is_what_its_costs_take)
+{
+	struct setup s = setup_of("erda");
+	struct times t = run_parts(&s, ycsb(50, 1, 4096));
+	const double crc = s.profile.crc * 4096 / 1000.0;
+	for (unsigned k = 0; k < TIME_KINDS; k++) {
+		double sum = 0;
+		for (unsigned p = 0; p < TIME_PARTS; p++)
+			sum += part[k][p];
+		check_near(part[k][TIME_CRC], crc, 0.03);
+		check_near(sum, t.op[k].mean, 1e-9);
+		/* But for who goes first. */
+		ck_assert_double_le(fabs(part[k][TIME_FLUSH] + part[k][TIME_FENCE]), 10);
+		ck_assert_double_le(t.op[k].median, t.op[k].p99);
+	}
+	/* One message of a PUT is handled; a GET has none. */
+	check_near(part[TIME_PUT][TIME_HANDLE], s.profile.handle, 0.01);
+	ck_assert_double_eq(part[TIME_GET][TIME_HANDLE], 0);
+	s.profile.crc *= 3;
+	check_near(run(&s, ycsb(0, 1, 4096)).op[TIME_PUT].mean, t.op[TIME_PUT].mean + 2 * crc,
+		   0.03);
+}
+
+/* Little's law: as many operations are under way as there are clients. */
+TEST(as_many_are_under_way_as_there_are_clients)
+{
+	static const char *const some[] = {"efactory", "erda", "herd", "rfp", "mojim", "forca"};
+	for (unsigned i = 0; i < ROWS_OF(some); i++)
+		for (unsigned clients = 1; clients <= TM_MAX_CLIENTS; clients *= 4) {
+			struct setup s = setup_of(some[i]);
+			struct times t = run(&s, ycsb(50, clients, 256));
+			double ns = 0, n = 0;
+			for (unsigned k = 0; k < TIME_KINDS; k++) {
+				ns += t.op[k].mean * (double)t.op[k].n;
+				n += (double)t.op[k].n;
+			}
+			check_near(t.rate * ns / n / 1e9, clients, 0.05);
+		}
+}
+
+/* What limits one resource limits all clients together. */
+TEST(limits_are_kept)
+{
+	struct setup s = setup_of("saw_imm");
+	s.profile.pm_write = 100;
+	ck_assert_double_le(run(&s, ycsb(0, 8, 4096)).rate, 100e6 / 4096);
+	s = setup_of("erda");
+	s.profile.wire = 100;
+	ck_assert_double_le(run(&s, ycsb(100, 8, 4096)).rate, 100e6 / 4096);
+	s = setup_of("erda");
+	s.profile.packet = 10000;
+	/* A GET's two READs are two requests at the server's port and two answers or more. */
+	ck_assert_double_le(run(&s, ycsb(100, 8, 64)).rate, 1e9 / 10000 / 2);
+}
+
+/* A server that polls memory besides a completion queue is not late. */
+TEST(who_polls_memory_is_soon)
+{
+	struct setup s = setup_of("herd");
+	const double one = run(&s, ycsb(95, 1, 256)).rate;
+	ck_assert_double_ge(one, 300e3);
+	ck_assert_double_ge(run(&s, ycsb(100, 16, 256)).rate, 4 * one);
+}
+
+TEST(too_few_operations_are_told)
+{
+	struct setup s = setup_of("erda");
+	struct ycsb y = ycsb(0, 4, 64);
+	struct times t;
+	char why[300] = "";
+	y.ops = 4;
+	ck_assert_int_eq(times_run(&s, &y, 0, &t, why), -EIO);
+	ck_assert_str_eq(why, "too few operations for so many clients");
+}
+
+RUN_TESTS(NULL, NULL)
