@@ -270,7 +270,8 @@ struct farm_server {
 	struct farm_pool pool;
 	sem_t work, locked; /* for the keeper; for who looks how long locks are held */
 	bool asked, watching;
-	bool busy; /* a task is at work on what follows */
+	bool busy;   /* a task is at work on what follows */
+	bool wanted; /* the keeper waits for it: who looks at logs all the time lets it go first */
 	uint64_t epoch, open;
 	bool opened; /* once since this process began */
 	struct farm_map map;

@@ -13,8 +13,10 @@
 
 static int ask_itself(struct farm_server *server, size_t len, size_t *reply_len)
 {
+	server->wanted = true;
 	while (server->busy)
 		rt_sleep(200);
+	server->wanted = false;
 	server->busy = true;
 	memset(server->reply, 0, farm_message_bytes(&server->params));
 	*reply_len = farm_handle(server, 0, server->message, len, server->reply);

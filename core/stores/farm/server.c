@@ -533,7 +533,7 @@ static void server_main(void *arg)
 	struct farm_server *server = arg;
 	for (;;) {
 		bool worked = rpc_server_poll(&server->rpc);
-		if (!server->busy) {
+		if (!server->busy && !server->wanted) {
 			server->busy = true;
 			for (uint32_t client = 1; client < server->pool.senders; client++)
 				while (!server->sender[client].fenced &&
