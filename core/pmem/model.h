@@ -254,9 +254,9 @@ enum deed_kind {
 
 /* One thing that a machine did; `len` bytes of data follow. */
 struct deed {
-	uint8_t kind;	  /* enum deed_kind */
-	uint8_t off, len; /* of data within the line */
-	uint8_t who;	  /* number of the actor */
+	uint16_t kind : 4; /* enum deed_kind */
+	uint16_t who : 12; /* number of the actor */
+	uint8_t off, len;  /* of data within the line */
 	uint32_t line, n, c;
 	struct op_label op;
 	uint16_t occurrence;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "core/rt/arena.h"
 
-#define ACTORS (UINT8_MAX + 1)
+#define ACTORS 4096
 
 struct actors {
 	struct actor *actor[ACTORS]; /* [0]: no actor */
@@ -30,7 +30,7 @@ void actors_free(struct actors *actors)
 	free(actors);
 }
 
-uint8_t actors_number(struct actors *actors, const struct actor *who)
+uint16_t actors_number(struct actors *actors, const struct actor *who)
 {
 	unsigned i = 1;
 	if (!who)
@@ -39,17 +39,17 @@ uint8_t actors_number(struct actors *actors, const struct actor *who)
 				 strcmp(actors->actor[i]->name, who->name)))
 		i++;
 	if (i == actors->n) {
-		assert(i < ACTORS); /* a world has far fewer */
+		assert(i < ACTORS); /* of all runs that it outlives; each has some tens */
 		actors->actor[i] = malloc(sizeof(*who));
 		if (!actors->actor[i])
 			arena_exhausted();
 		actor_init(actors->actor[i], who->name);
 		actors->n++;
 	}
-	return (uint8_t)i;
+	return (uint16_t)i;
 }
 
-const struct actor *actors_at(const struct actors *actors, uint8_t number)
+const struct actor *actors_at(const struct actors *actors, uint16_t number)
 {
 	assert(number < actors->n);
 	return actors->actor[number];
