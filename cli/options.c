@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
+#include "scenarios/workload/workload.h"
 
 #define ROWS_MAX  48
 #define ROW_VALUE 256 /* of getopt_long(): the first row's; below are letters */
@@ -68,6 +69,14 @@ bool option_number(const struct option_row *row, void *into, const char *value)
 		return false;
 	*(uint64_t *)into = n;
 	return true;
+}
+
+bool option_mix(const struct option_row *row, void *into, const char *value)
+{
+	if (ycsb_mix(value, into))
+		return true;
+	fail(EXIT_USAGE, "--%s: \"%.40s\"; expected one of a, b, c, u", row->name, value);
+	return false;
 }
 
 bool option_time(const struct option_row *row, void *into, const char *value)

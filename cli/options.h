@@ -78,6 +78,7 @@ option_parser option_text;     /* const char *: the value itself, not an empty o
 option_parser option_unsigned; /* a whole number from lo to hi */
 option_parser option_number;   /* the same, 64 bits */
 option_parser option_time;     /* double: seconds; "90s", "30m", "8h" */
+option_parser option_mix;      /* unsigned: how many percent are reads; YCSB's "a", "b", "c", "u" */
 option_parser option_name;     /* struct option_names: one more, not an empty one; row NULL: any */
 
 struct options {

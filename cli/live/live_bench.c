@@ -32,11 +32,7 @@ static atomic_bool interrupted;
 
 static bool take_workload(const struct option_row *row, void *into, const char *text)
 {
-	struct load_options *load = &((struct request *)into)->load;
-	if (ycsb_mix(text, &load->read_percent))
-		return true;
-	fail(EXIT_USAGE, "--%s: \"%.40s\"; expected one of a, b, c, u", row->name, text);
-	return false;
+	return option_mix(row, &((struct request *)into)->load.read_percent, text);
 }
 
 static bool take_time(const struct option_row *row, void *into, const char *value)
