@@ -2,6 +2,7 @@
 /* See times.h. */
 #include "checker/models/times.h"
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,49 +154,46 @@ const struct time_part_name time_parts[TIME_PARTS] = {
 	{"rest", "loads and stores, locks, sleeping"},
 };
 
+/* Of which part a cost is. The others are of what is left. */
+static const struct {
+	enum time_part part;
+	size_t cost; /* of struct profile */
+	bool rate;   /* the higher, the less time it takes */
+} costs[] = {
+#define COST(part, cost)                                    \
+	{                                                   \
+		part, offsetof(struct profile, cost), false \
+	}
+#define RATE(part, cost)                                   \
+	{                                                  \
+		part, offsetof(struct profile, cost), true \
+	}
+	COST(TIME_POST, post),
+	COST(TIME_POST, doorbell),
+	COST(TIME_POST, poll),
+	COST(TIME_POST, await),
+	RATE(TIME_WIRE, wire),
+	COST(TIME_WIRE, packet),
+	COST(TIME_WIRE, flight),
+	COST(TIME_DMA, dma),
+	COST(TIME_DMA, land),
+	COST(TIME_DMA, drain),
+	COST(TIME_HANDLE, handle),
+	COST(TIME_COPY, copy),
+	COST(TIME_CRC, crc),
+	COST(TIME_FLUSH, flush),
+	COST(TIME_FLUSH, flush_line),
+	COST(TIME_FENCE, fence),
+	RATE(TIME_BANDWIDTH, pm_write),
+	COST(TIME_WAKE, wake),
+};
+
 static void halve(struct profile *p, enum time_part part)
 {
-	switch (part) {
-	case TIME_POST:
-		p->post /= 2;
-		p->doorbell /= 2;
-		p->poll /= 2;
-		p->await /= 2;
-		break;
-	case TIME_WIRE:
-		p->packet /= 2;
-		p->flight /= 2;
-		p->wire *= 2;
-		break;
-	case TIME_DMA:
-		p->dma /= 2;
-		p->land /= 2;
-		p->drain /= 2;
-		break;
-	case TIME_HANDLE:
-		p->handle /= 2;
-		break;
-	case TIME_COPY:
-		p->copy /= 2;
-		break;
-	case TIME_CRC:
-		p->crc /= 2;
-		break;
-	case TIME_FLUSH:
-		p->flush /= 2;
-		p->flush_line /= 2;
-		break;
-	case TIME_FENCE:
-		p->fence /= 2;
-		break;
-	case TIME_BANDWIDTH:
-		p->pm_write *= 2;
-		break;
-	case TIME_WAKE:
-		p->wake /= 2;
-		break;
-	default:
-		break;
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		uint32_t *cost = (uint32_t *)((char *)p + costs[i].cost);
+		if (costs[i].part == part)
+			*cost = costs[i].rate ? 2 * *cost : *cost / 2;
 	}
 }
 
