@@ -22,10 +22,7 @@ static bool take_mix(const struct option_row *row, void *into, const char *text)
 {
 	struct request *o = into;
 	o->mix = text;
-	if (ycsb_mix(text, &o->y.read_percent))
-		return true;
-	fail(EXIT_USAGE, "--%s: \"%.40s\"; expected one of a, b, c, u", row->name, text);
-	return false;
+	return option_mix(row, &o->y.read_percent, text);
 }
 
 static const struct option_row rows[] = {
@@ -49,8 +46,8 @@ static const struct option_row rows[] = {
 static const struct options options = {
 	"times", "[STORE...] [OPTION...]",
 	"Runs a store in virtual time, on a machine that a profile describes, and prints how long "
-	"operations take, and of what that time is made: what would be gone if that cost "
-	"nothing. Nothing goes wrong in these runs. Without a STORE: all; or those that have the "
+	"operations take, and of what that time is made: of each cost, twice what half of it would "
+	"save. Nothing goes wrong in these runs. Without a STORE: all; or those that have the "
 	"variants and knobs that are named.",
 	rows, "0, 2 usage or bad input, 70 internal error"};
 
