@@ -26,7 +26,6 @@
 
 /* In virtual time: an operation that has not ended by then never will. */
 #define GIVE_UP_NS   (60ull * 1000000000)
-#define PROLONGED    3		/* times */
 #define STEPS_BASE   1000000ull /* steps of a run ... */
 #define STEPS_PER_OP 20000ull	/* ... and of each operation */
 #define TICK_NS	     100000	/* a machine that has recovered serves from a multiple of it on */
@@ -170,18 +169,14 @@ static void boot_servers(struct worlds *ws, struct world *w)
 			sim_spawn(w->sim, server_host(server), NULL, boot, w);
 }
 
-/* Clients that read after the others have as much time as these had. Whose time went by while
- * tasks were held up gets more. */
+/* Clients that read after the others have as much time as these had. */
 static void give_up(struct sim *sim, void *arg)
 {
-	struct world *w = arg;
+	const struct world *w = arg;
 	uint64_t until = w->reread ? w->reread_ns + GIVE_UP_NS : 0;
 	if (sim_now(sim) < until)
 		sim_at(sim, until - sim_now(sim), give_up, arg);
-	else if (w->prolonged < PROLONGED && sim_repeat_took_time(sim)) {
-		w->prolonged++;
-		sim_at(sim, GIVE_UP_NS, give_up, arg);
-	} else
+	else
 		sim_stop(sim, SIM_BUDGET);
 }
 
@@ -222,7 +217,7 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	w->net = rnic_net_new(w->sim, &s->hw);
 	memset(&w->result, 0, sizeof(w->result));
 	w->result.live_op = -1;
-	w->opened = w->ended = w->prolonged = 0;
+	w->opened = w->ended = 0;
 	w->booted = w->reread = w->agreeing = false;
 	w->serving = w->gone = 0;
 	w->failures = 0;

@@ -122,7 +122,7 @@ struct world {
 	bool reread;   /* machine 0: all keys are read, since the server's process or a client has
 			  died, or the log was cleaned */
 	uint64_t reread_ns; /* since when */
-	unsigned opened, ended, prolonged;
+	unsigned opened, ended;
 	/* By number; the last are those of a machine that has recovered. */
 	struct world_client client[TM_MAX_CLIENTS + 1 + LIFE_CLIENTS];
 	struct life life;

@@ -73,7 +73,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->cpus = NULL;
 	sim->run = (struct run_state){.plain = !source, .cost = &profile_default};
 	sim->step_budget = sim->all_steps = DEFAULT_BUDGET;
-	sim->repeat.pending_until = sim->repeat.paused_ns = 0;
+	sim->repeat.pending_until = 0;
 	sim->repeat.off = false;
 	sim_repeat_news(sim);
 	sim->event_count = 0;

@@ -188,9 +188,6 @@ void sim_repeat_pending(struct sim *sim, uint64_t due);
 void sim_saw(struct sim *sim, enum touch what, uint64_t where, const void *bytes, size_t len);
 /* Does the simulation do the same things again and again, with nothing pending? */
 bool sim_repeats(const struct sim *sim);
-/* Have tasks been held up for long, to see whether time ends a loop, and does the simulation not
- * repeat itself now? One of them may have had what others waited for. Pauses are short again. */
-bool sim_repeat_took_time(struct sim *sim);
 
 /* Hold the current task for ns of virtual time: rt_sleep(). */
 void sim_sleep(struct sim *sim, uint64_t ns);

@@ -119,7 +119,6 @@ static uint64_t next_pause(struct repeat *r)
 	uint64_t pause = r->pause_ns;
 
 	r->pause_ns = pause < PAUSE_MAX_NS / 2 ? 2 * pause : PAUSE_MAX_NS;
-	r->paused_ns += pause;
 	return pause;
 }
 
@@ -141,16 +140,6 @@ static uint64_t pause_pending(struct sim *sim)
 		return 0;
 	uint64_t pause = next_pause(r);
 	return pause < left ? pause : left;
-}
-
-bool sim_repeat_took_time(struct sim *sim)
-{
-	struct repeat *r = &sim->repeat;
-	if (r->paused_ns < PAUSE_MAX_NS || sim_repeats(sim))
-		return false;
-	r->paused_ns = 0;
-	start_again(r, sim->step_budget);
-	return true;
 }
 
 uint64_t sim_repeat_pause(struct sim *sim)

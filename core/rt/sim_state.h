@@ -96,7 +96,6 @@ struct repeat {
 	uint64_t look_at; /* the step at which something is to be looked at, or 0 */
 	uint64_t news_at;
 	uint64_t pause_ns;	/* the next one */
-	uint64_t paused_ns;	/* all of them, since time was given */
 	uint64_t pending_until; /* ns: until then a delay goes on that the source has chosen */
 };
 
