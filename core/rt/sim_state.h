@@ -72,8 +72,9 @@ struct task {
 	uint8_t idles;
 	const void *idle[IDLE_KEYS]; /* what it found empty since it last ran */
 	uint64_t backoff_ns;
-	uint64_t owed; /* ns: what it has done and not paid (sim_cpus.c) */
-	uint8_t *tls;  /* thread-local data of the store; NULL: not used yet */
+	uint64_t look_ns; /* what it owed when it last found nothing */
+	uint64_t owed;	  /* ns: what it has done and not paid (sim_cpus.c) */
+	uint8_t *tls;	  /* thread-local data of the store; NULL: not used yet */
 	void (*fn)(void *);
 	void *arg;
 };

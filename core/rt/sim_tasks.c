@@ -8,6 +8,7 @@
 
 #define POLL_NS	    10000 /* first fallback wake-up of a task that waits for a completion queue */
 #define SOON_NS	    200
+#define LOOKS_NS    2000000    /* who has looked a hundred times in vain waits from then on */
 #define POLL_MAX_NS 1000000000 /* the longest one */
 
 void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const char *what,
@@ -121,7 +122,7 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	task->thread = NULL;
 	task->refused = NULL;
 	task->backoff_ns = POLL_NS;
-	task->owed = 0;
+	task->owed = task->look_ns = 0;
 	task->fn = fn;
 	task->arg = arg;
 	fiber_make(&task->fiber, task_main, task);
@@ -327,13 +328,18 @@ void sim_yield_until(struct sim *sim, uint64_t until)
 	struct task *task = sim->running;
 	uint64_t wait = task->backoff_ns, left = until - sim->run.now;
 	assert(until > sim->run.now);
-	if (task->owed) {
-		sim_pay(sim); /* what comes meanwhile is seen by looking once more */
-		return;
-	}
+	const bool looks = task->owed; /* at memory, which costs time */
+	/* A look that costs something else than the one before has found something. */
+	if (looks && task->owed != task->look_ns)
+		wait = POLL_NS;
+	task->look_ns = task->owed;
 	assert(wait >= POLL_NS && wait <= POLL_MAX_NS);
 	task->backoff_ns = wait < POLL_MAX_NS / 2 ? longer(sim, wait) : POLL_MAX_NS;
 	assert(task->backoff_ns >= wait);
+	if (looks && wait < LOOKS_NS) {
+		sim_pay(sim); /* what comes meanwhile is seen by looking once more */
+		return;
+	}
 	/* A task that waits for nothing in particular polls memory: soon again. Others may do both;
 	 * where time is measured what they see comes late by a fraction of how long they wait. */
 	if (!task->idles)
@@ -341,6 +347,8 @@ void sim_yield_until(struct sim *sim, uint64_t until)
 	else if (sim->cpus)
 		wait /= POLL_NS / SOON_NS;
 	sim_sleep_until_woken(sim, wait < left ? wait : left);
+	if (looks)
+		sim_pay(sim);
 }
 
 void sim_spend_step(struct sim *sim)

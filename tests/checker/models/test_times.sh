@@ -35,6 +35,9 @@ has_not bandwidth
 echo 'pm_write 10 # slow' >slow
 run 0 herd --workload u -q --profile slow
 says '^    bandwidth +[0-9]{2}[0-9.]* us'
+# Its clients wait half a second for a connection that is closed, while servers look at their logs.
+run 0 farm -q
+says '^farm, '
 bad "no store \"hard\"" hard
 bad "one of a, b, c, u" herd --workload x
 bad "slow.profile" herd --profile slow.profile
