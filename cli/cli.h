@@ -82,6 +82,9 @@ char *input_read(const char *path, size_t max, size_t *len, struct input_error *
  * a message. */
 int input_status(const char *path, int error, const struct input_error *where);
 
+/* The results of a command, as --json wrote them. NULL, after a message. */
+json_t *input_json(const char *path);
+
 struct trace;
 
 /* "tidemark: " and the message, one line on stderr; returns the status. */

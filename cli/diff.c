@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* tidemark diff: what has changed between two campaigns, by their JSON files. */
-#include <errno.h>
 #include <getopt.h>
 #include <string.h>
-#include <sys/stat.h>
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/diff.h"
@@ -28,29 +26,6 @@ static const struct options options = {
 	"otherwise. How long it took is not compared.",
 	rows, "0 nothing has changed, 1 something has, 2 usage or bad input"};
 
-/* NULL, after a message. */
-static json_t *load(const char *path)
-{
-	json_error_t where;
-	struct stat st;
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
-		fail(EXIT_USAGE, "%s: a folder; expected JSON as --json writes it", path);
-		return NULL;
-	}
-	FILE *in = fopen(path, "re");
-	json_t *all = in ? json_loadf(in, JSON_REJECT_DUPLICATES, &where) : NULL;
-	if (!in)
-		fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
-	else if (!all && where.line > 0)
-		fail(EXIT_USAGE, "%s:%d:%d: %s; expected JSON as --json writes it", path,
-		     where.line, where.column, where.text);
-	else if (!all)
-		fail(EXIT_USAGE, "%s: %s; expected JSON as --json writes it", path, where.text);
-	if (in)
-		fclose(in);
-	return all;
-}
-
 int diff_main(int argc, char **argv)
 {
 	struct request r = {0};
@@ -61,7 +36,7 @@ int diff_main(int argc, char **argv)
 	if (argc - optind != 2)
 		return fail(EXIT_USAGE, "diff: expected two JSON files (tidemark diff --help)");
 	const char *const name[2] = {argv[optind], argv[optind + 1]};
-	json_t *before = load(name[0]), *after = before ? load(name[1]) : NULL;
+	json_t *before = input_json(name[0]), *after = before ? input_json(name[1]) : NULL;
 	if (!after) {
 		json_decref(before);
 		return EXIT_USAGE;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "checker/trace/trace.h"
 #include "cli/cli.h"
 #include "scenarios/stores.h"
@@ -142,4 +143,26 @@ void nearest_try(struct nearest *n, const char *name)
 		return;
 	n->distance = d;
 	snprintf(n->hint, sizeof(n->hint), ", did you mean \"%s\"?", name);
+}
+
+json_t *input_json(const char *path)
+{
+	json_error_t where;
+	struct stat st;
+	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+		fail(EXIT_USAGE, "%s: a folder; expected JSON as --json writes it", path);
+		return NULL;
+	}
+	FILE *in = fopen(path, "re");
+	json_t *all = in ? json_loadf(in, JSON_REJECT_DUPLICATES, &where) : NULL;
+	if (!in)
+		fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
+	else if (!all && where.line > 0)
+		fail(EXIT_USAGE, "%s:%d:%d: %s; expected JSON as --json writes it", path,
+		     where.line, where.column, where.text);
+	else if (!all)
+		fail(EXIT_USAGE, "%s: %s; expected JSON as --json writes it", path, where.text);
+	if (in)
+		fclose(in);
+	return all;
 }

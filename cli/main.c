@@ -140,6 +140,7 @@ static const struct object_use {
 	{fuzz_main, .named = true},
 	{ablate_main, .named = true},
 	{count_main, .named = true, .keyed = true},
+	{times_main, .named = true, .keyed = true},
 	{mutants_main, .named = true},
 	{replay_main, .named = false},
 	{shrink_main, .named = false},

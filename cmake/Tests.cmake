@@ -171,7 +171,7 @@ tidemark_test(test_litmus_suite ${PROJECT_SOURCE_DIR}/tests/checker/models/test_
 tidemark_test(test_figures_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_figures.sh $<TARGET_FILE:tidemark>
 	${PROJECT_SOURCE_DIR}/docs/figures.md)
 tidemark_test(test_times_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_times.sh $<TARGET_FILE:tidemark>
-	${PROJECT_SOURCE_DIR}/docs/figures.md)
+	${PROJECT_SOURCE_DIR}/docs/figures.md ${PROJECT_SOURCE_DIR}/docs/choosing.md)
 tidemark_test(test_count_cli ${PROJECT_SOURCE_DIR}/tests/checker/models/test_count.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_images_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_images.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 tidemark_test(test_merge ${PROJECT_SOURCE_DIR}/tests/cli/test_merge.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})

@@ -35,16 +35,20 @@ static const struct expectation *expected_of_variant(const struct surprise_cell 
 	return mine;
 }
 
+const struct expectation *surprise_expected(const struct surprise_cell *cell)
+{
+	if (!strcmp(cell->variant, "default"))
+		return expected_there(cell);
+	if (store_shape(cell->store, cell->variant) || expected(cell, cell->variant))
+		return expected_of_variant(cell);
+	const struct expectation *e = expected(cell, cell->config);
+	return e && e->conditional ? e : NULL;
+}
+
 bool surprise_in_cell(const struct surprise_cell *cell, const char **why)
 {
-	const struct expectation *e = NULL;
-	bool plain = !strcmp(cell->variant, "default");
-	if (plain)
-		e = expected_there(cell);
-	else if (store_shape(cell->store, cell->variant) || expected(cell, cell->variant))
-		e = expected_of_variant(cell);
-	else if (expected(cell, cell->config) && expected(cell, cell->config)->conditional)
-		e = expected(cell, cell->config);
+	const struct expectation *e = surprise_expected(cell);
+	const bool plain = !strcmp(cell->variant, "default");
 	*why = e ? e->why : NULL;
 	if (cell->strange)
 		return true;

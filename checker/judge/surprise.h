@@ -6,8 +6,7 @@
  * expectations say of the contract under this configuration; where they say nothing, a promise of
  * the store. The callers differ in what they know of the configuration.
  */
-#include <stdbool.h>
-#include "core/tidemark.h"
+#include "checker/judge/expect.h"
 
 /* A cell of the matrix. */
 struct surprise_cell {
@@ -19,9 +18,10 @@ struct surprise_cell {
 	bool whole; /* the default campaign in full: a break that is expected must be found, too */
 };
 
-/* Is the cell not as expected? Expectations are of the variant "default", of variants that are
- * shapes (tm_store.shapes), and of those that a row names; nothing is expected of others. *why: the
- * expectation's sentence; NULL: there is none. */
+/* What is expected of it, whatever it is; NULL: nothing. Expectations are of the variant "default",
+ * of variants that are shapes (tm_store.shapes), and of those that a row names. */
+const struct expectation *surprise_expected(const struct surprise_cell *cell);
+/* Is the cell not as expected? *why: the expectation's sentence; NULL: there is none. */
 bool surprise_in_cell(const struct surprise_cell *cell, const char **why);
 /* TM_BIT()s of the contracts whose breaking is a surprise under any hardware. `visible`: data is
  * visible when it is acknowledged. */

@@ -73,6 +73,7 @@ struct count {
 	char why[WORLDS_WHY]; /* if an operation did not do what it should; or "" */
 };
 
+#define COUNT_KEY      8 /* bytes, where no other length is asked for */
 #define COUNT_MIN_VLEN 8 /* bytes: with fewer, values of two operations could be the same */
 
 /*

@@ -8,8 +8,6 @@
 #include "cli/cli.h"
 #include "report/models/count_report.h"
 
-#define DEFAULT_KEY 8 /* bytes */
-
 static const unsigned default_values[] = {16, 64, 256, 1024, 4096};
 #define DEFAULTS (sizeof(default_values) / sizeof(default_values[0]))
 
@@ -149,7 +147,7 @@ static unsigned fitting_values(const struct campaign *c, unsigned values[DEFAULT
 
 int count_main(int argc, char **argv)
 {
-	struct arguments a = {.key = DEFAULT_KEY,
+	struct arguments a = {.key = COUNT_KEY,
 			      .one_config = true,
 			      .all_stores = true,
 			      .options = campaign_default};

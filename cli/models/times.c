@@ -6,13 +6,16 @@
 #include <string.h>
 #include "cli/arguments.h"
 #include "cli/cli.h"
+#include "report/models/guarantees.h"
+#include "report/output.h"
 #include "report/text.h"
 
 #define BAR 30 /* columns of all of it */
 
 struct request {
 	struct arguments a; /* first: rows of arguments.h name its fields */
-	const char *profile, *mix;
+	const char *profile, *mix, *matrix, *plot;
+	bool contracts;
 	struct ycsb y; /* .ops: of each client */
 };
 
@@ -39,6 +42,16 @@ static const struct option_row rows[] = {
 	{"ops", "N", "operations of each client (=)", REQUEST(y.ops), 2, WORKLOAD_MAX_OPS},
 	ROW_VARIANT,
 	ROW_KNOB,
+	{"contracts", NULL,
+	 "instead of the parts: a line for each store, with what it costs and which contracts hold "
+	 "there (docs/choosing.md)",
+	 REQUEST(contracts)},
+	{"matrix", "FILE",
+	 "with --contracts: what a campaign has found of them, as crashtest --json wrote it, in "
+	 "the "
+	 "place of what is recorded",
+	 REQUEST(matrix)},
+	{"plot", "FILE", "with --contracts: the picture, for gnuplot", REQUEST(plot)},
 	ROWS_RESULTS,
 	OPTION_QUIET(struct arguments, leave_off.quiet),
 	OPTION_END};
@@ -91,20 +104,27 @@ static void draw(json_t *all)
 	}
 }
 
+/* What is run: operations in all, and values that the store can hold. */
+static struct ycsb workload_of(const struct request *o, const struct tm_store *store)
+{
+	struct ycsb y = o->y;
+	y.ops *= y.clients;
+	y.vlen = workload_limit_vlen(store, y.vlen);
+	if (!o->a.leave_off.quiet)
+		progress_line("%s", store->name);
+	return y;
+}
+
 /* 0, or the status after a message. */
 static int measure(const struct request *o, const struct campaign_config *config,
 		   const struct profile *p, json_t *all)
 {
 	static double part[TIME_KINDS][TIME_PARTS];
-	struct ycsb y = o->y;
 	struct setup s = config->setup;
 	struct times times;
 	char why[300] = "";
+	const struct ycsb y = workload_of(o, s.store);
 	s.profile = *p;
-	y.ops *= y.clients;
-	y.vlen = workload_limit_vlen(s.store, y.vlen);
-	if (!o->a.leave_off.quiet)
-		progress_line("%s", s.store->name);
 	int error = times_parts(&s, &y, &times, part, why);
 	if (error == -ENOMEM)
 		return no_memory();
@@ -122,13 +142,12 @@ static int measure(const struct request *o, const struct campaign_config *config
 	return 0;
 }
 
-static int run(const struct request *o, const struct campaign *c)
+static int measure_all(const struct request *o, const struct campaign *c, const struct profile *p)
 {
-	struct profile p;
 	json_t *all = json_pack("{s:[]}", "times");
-	int status = profile_option(o->profile, &p);
+	int status = 0;
 	for (unsigned i = 0; i < c->configs && !status; i++)
-		status = measure(o, &c->config[i], &p, all);
+		status = measure(o, &c->config[i], p, all);
 	progress_line(NULL);
 	if (!status)
 		status = outputs_write(json_deep_copy(all), NULL);
@@ -138,6 +157,84 @@ static int run(const struct request *o, const struct campaign *c)
 	}
 	json_decref(all);
 	return status;
+}
+
+/* --- with contracts --- */
+
+/* A store that cannot be measured is told as such: the others are. 0, or the status after a
+ * message. */
+static int compare(const struct request *o, const struct campaign_config *config,
+		   const struct profile *p, const json_t *matrix, json_t *rows)
+{
+	struct count *count = malloc(sizeof(*count));
+	struct setup s = config->setup;
+	struct times times;
+	char why[300] = "";
+	const struct ycsb y = workload_of(o, s.store);
+	json_t *row = guarantees_row(config, matrix);
+	json_object_set_new(row, "value", json_integer((json_int_t)y.vlen));
+	s.profile = *p;
+	int error = count && row ? times_run(&s, &y, 0, &times, why) : -ENOMEM;
+	if (!error) {
+		error = count_run(&config->setup, COUNT_KEY, y.vlen, count);
+		snprintf(why, sizeof(why), "%s", count->why);
+	}
+	if (!error)
+		guarantees_cost(row, &times, count);
+	else if (error != -ENOMEM)
+		json_object_set_new(row, "error", json_text(why));
+	json_array_append_new(rows, row);
+	free(count);
+	return error == -ENOMEM ? no_memory() : 0;
+}
+
+static int write_text(FILE *out, const void *text)
+{
+	return fputs(text, out) < 0 ? -errno : 0;
+}
+
+static int write_plot(const struct request *o, const json_t *all)
+{
+	char *text = text_made(json_deep_copy(all), "guarantees_plot");
+	int status = text ? saved(o->plot, save_file(o->plot, write_text, text)) : no_memory();
+	free(text);
+	return status;
+}
+
+static int compare_all(const struct request *o, const struct campaign *c, const struct profile *p)
+{
+	json_t *matrix = o->matrix ? input_json(o->matrix) : NULL;
+	json_t *all = json_pack("{s:s, s:s, s:i, s:i, s:i, s:[]}", "profile", o->profile,
+				"workload", o->mix, "clients", (int)o->y.clients, "value",
+				(int)o->y.vlen, "keys", (int)o->y.keys, "rows");
+	int status = o->matrix && !matrix ? EXIT_USAGE : 0;
+	for (unsigned i = 0; i < c->configs && !status; i++)
+		status = compare(o, &c->config[i], p, matrix, json_object_get(all, "rows"));
+	progress_line(NULL);
+	if (!status) {
+		guarantees_end(all);
+		status = outputs_write(json_deep_copy(all), NULL);
+	}
+	if (!status && o->plot)
+		status = write_plot(o, all);
+	if (!status)
+		text_print(all, "guarantees");
+	json_decref(matrix);
+	json_decref(all);
+	return status;
+}
+
+static int check(const struct request *o)
+{
+	if (o->y.ops * o->y.clients > WORKLOAD_MAX_OPS)
+		return fail(EXIT_USAGE,
+			    "times: %u operations of %u clients; expected at most %d in all",
+			    o->y.ops, o->y.clients, WORKLOAD_MAX_OPS);
+	if ((o->matrix || o->plot) && !o->contracts)
+		return fail(EXIT_USAGE, "--matrix and --plot: expected --contracts, too");
+	note_input(o->matrix);
+	int status = o->plot ? check_output("--plot", o->plot, OUTPUT_ANY) : 0;
+	return status ? status : results_check();
 }
 
 int times_main(int argc, char **argv)
@@ -156,15 +253,14 @@ int times_main(int argc, char **argv)
 	int status = arguments_read(&options, &o.a, argc, argv);
 	if (status >= 0)
 		return status;
+	struct profile p;
 	status = arguments_configs(&o.a, &c);
-	if (!status && o.y.ops * o.y.clients > WORKLOAD_MAX_OPS)
-		status = fail(EXIT_USAGE,
-			      "times: %u operations of %u clients; expected at most %d in all",
-			      o.y.ops, o.y.clients, WORKLOAD_MAX_OPS);
 	if (!status)
-		status = results_check();
+		status = check(&o);
 	if (!status)
-		status = run(&o, &c);
+		status = profile_option(o.profile, &p);
+	if (!status)
+		status = o.contracts ? compare_all(&o, &c, &p) : measure_all(&o, &c, &p);
 	campaign_free(&c);
 	return status;
 }

@@ -20,6 +20,8 @@ run 0 tidemark mutants ./mine.so
 says 'found 1 of 1'
 run 0 tidemark list bugs ./mine.so
 says flag_only
+run 0 tidemark times --contracts ./mine.so herd
+says '^. . mine .*  p   p   p   p   p'
 cp mine.c whole.c
 sed -i 's|^\t\tpmem_persist(r, record_bytes.*|\t\t;|' mine.c
 run 2 make quick
@@ -384,7 +386,7 @@ bad "not a whole shared object" tidemark crashtest cut.so
 echo 'int x;' | "${CC:-gcc}" -shared -fPIC -x c -o plain.so -
 bad 'expected an object that tidemark cc has linked' tidemark crashtest ./plain.so
 # The half for real hardware, by whatever name; and the other one where that is wanted.
-for command in crashtest fuzz ablate count mutants 'list bugs' replay shrink; do
+for command in crashtest fuzz ablate count times mutants 'list bugs' replay shrink; do
 	# shellcheck disable=SC2086 # two words
 	bad 'mine/mine.live.so: a store for real hardware (tidemark serve); expected the one for crash tests, mine/mine.so' tidemark $command mine/mine.live.so
 done
