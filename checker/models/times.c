@@ -17,7 +17,8 @@ struct watch {
 	unsigned begun;	       /* clients that have returned once */
 	uint64_t from, to;     /* ns: all are at work */
 	uint64_t busy_from, busy_to;
-	uint64_t *ns[TIME_KINDS]; /* of each operation that is counted */
+	uint64_t ns_in_all, busy_in_all; /* of all runs that have ended */
+	uint64_t *ns[TIME_KINDS];	 /* of each operation that is counted */
 	size_t n[TIME_KINDS];
 	bool over;
 	int error;
@@ -84,37 +85,43 @@ static void add_up(struct watch *x, struct times *out)
 	const double n = (double)(x->n[TIME_PUT] + x->n[TIME_GET]);
 	for (unsigned k = 0; k < TIME_KINDS; k++)
 		out->op[k] = times_of(x->ns[k], x->n[k]);
-	out->rate = n * 1e9 / (double)(x->to - x->from);
-	out->server = n * 1e9 / (double)(x->busy_to - x->busy_from);
+	out->rate = n * 1e9 / (double)x->ns_in_all;
+	out->server = n * 1e9 / (double)x->busy_in_all;
 }
 
 static int run_world(struct setup *s, struct watch *x, char why[300])
 {
 	const struct plain_run how = {.between = between, .arg = x};
+	const size_t before = x->n[TIME_PUT] + x->n[TIME_GET];
 	struct world *world;
 	int error = plain_run(s, &how, &world, why);
 	if (error)
 		return error;
 	if (x->error)
 		snprintf(why, 300, "an operation fails");
-	else if (!x->n[TIME_PUT] && !x->n[TIME_GET])
+	else if (x->n[TIME_PUT] + x->n[TIME_GET] == before)
 		snprintf(why, 300, "too few operations for so many clients");
 	else
 		return 0;
 	return -EIO;
 }
 
-int times_run(const struct setup *base, const struct ycsb *y, unsigned cleans, struct times *out,
-	      char why[300])
+/* What is of one run begins anew. */
+static void add_run(struct watch *x)
 {
-	struct watch *x = calloc(1, sizeof(*x));
+	x->ns_in_all += x->to - x->from;
+	x->busy_in_all += x->busy_to - x->busy_from;
+	memset(x->client, 0, sizeof(x->client));
+	x->begun = 0;
+	x->over = false;
+}
+
+static int run_once(const struct setup *base, const struct ycsb *y, unsigned cleans,
+		    struct watch *x, char why[300])
+{
 	struct setup s = {0};
 	struct workload w = {0};
-	int error = x ? ycsb_make(y, &w) : -ENOMEM;
-	for (unsigned k = 0; k < TIME_KINDS && !error; k++) {
-		x->ns[k] = calloc(y->ops, sizeof(*x->ns[k]));
-		error = x->ns[k] ? 0 : -ENOMEM;
-	}
+	int error = ycsb_make(y, &w);
 	for (unsigned i = 0; i < cleans && !error; i++)
 		error = workload_op_add(&w, y->clients + 1, OP_CLEAN, 0, 0);
 	if (!error)
@@ -129,12 +136,31 @@ int times_run(const struct setup *base, const struct ycsb *y, unsigned cleans, s
 		error = -EIO;
 	}
 	if (!error)
+		add_run(x);
+	workload_free(&w);
+	setup_free(&s);
+	return error;
+}
+
+int times_run(const struct setup *base, const struct ycsb *y, unsigned cleans, struct times *out,
+	      char why[300])
+{
+	struct watch *x = calloc(1, sizeof(*x));
+	struct ycsb one = *y;
+	const unsigned runs = (y->ops - 1) / WORKLOAD_MAX_OPS + 1;
+	int error = x ? 0 : -ENOMEM;
+	for (unsigned k = 0; k < TIME_KINDS && !error; k++) {
+		x->ns[k] = calloc(y->ops, sizeof(*x->ns[k]));
+		error = x->ns[k] ? 0 : -ENOMEM;
+	}
+	one.ops = y->ops / runs;
+	for (unsigned r = 0; r < runs && !error; r++, one.seed++)
+		error = run_once(base, &one, cleans, x, why);
+	if (!error)
 		add_up(x, out);
 	for (unsigned k = 0; x && k < TIME_KINDS; k++)
 		free(x->ns[k]);
 	free(x);
-	workload_free(&w);
-	setup_free(&s);
 	return error;
 }
 

@@ -12,6 +12,8 @@
  */
 #include "checker/world/setup.h"
 
+#define TIMES_MAX_OPS 1000000
+
 /* What an operation's time is made of; each but the last is some costs of the profile
  * (core/hardware/profile.h). */
 enum time_part {
@@ -44,8 +46,10 @@ struct times {
 };
 
 /*
- * Run the clients' operations on the setup's store, under its knobs and its profile; `cleans`: so
- * many cleanings by one more client. 0; -EIO: it could not be, `why`; -ENOMEM.
+ * Run the clients' operations, TIMES_MAX_OPS at most, on the setup's store, under its knobs and its
+ * profile; `cleans`: so many cleanings by one more client. More than WORKLOAD_MAX_OPS are several
+ * runs, each of a new world and of other operations, so that memory has an end. 0; -EIO: it could
+ * not be, `why`; -ENOMEM.
  */
 int times_run(const struct setup *base, const struct ycsb *y, unsigned cleans, struct times *out,
 	      char why[300]);

@@ -39,7 +39,7 @@ static const struct option_row rows[] = {
 	{"value", "N", "bytes (=)", REQUEST(y.vlen), 1, TM_MAX_VALUE},
 	{"keys", "N", "of the keys, some are asked for more often (=)", REQUEST(y.keys), 1,
 	 WORKLOAD_MAX_KEYS},
-	{"ops", "N", "operations of each client (=)", REQUEST(y.ops), 2, WORKLOAD_MAX_OPS},
+	{"ops", "N", "operations of each client (=)", REQUEST(y.ops), 2, TIMES_MAX_OPS},
 	ROW_VARIANT,
 	ROW_KNOB,
 	{"contracts", NULL,
@@ -226,10 +226,10 @@ static int compare_all(const struct request *o, const struct campaign *c, const 
 
 static int check(const struct request *o)
 {
-	if (o->y.ops * o->y.clients > WORKLOAD_MAX_OPS)
+	if ((uint64_t)o->y.ops * o->y.clients > TIMES_MAX_OPS)
 		return fail(EXIT_USAGE,
 			    "times: %u operations of %u clients; expected at most %d in all",
-			    o->y.ops, o->y.clients, WORKLOAD_MAX_OPS);
+			    o->y.ops, o->y.clients, TIMES_MAX_OPS);
 	if ((o->matrix || o->plot) && !o->contracts)
 		return fail(EXIT_USAGE, "--matrix and --plot: expected --contracts, too");
 	note_input(o->matrix);

@@ -118,6 +118,25 @@ TEST(who_polls_memory_is_soon)
 	ck_assert_double_ge(run(&s, ycsb(100, 16, 256)).rate, 4 * one);
 }
 
+/* Many operations are several runs: all count, as in one, and as many are under way. */
+TEST(many_operations_are_as_few)
+{
+	struct setup s = setup_of("mojim");
+	struct ycsb y = ycsb(50, 4, 64);
+	const struct times few = run(&s, y);
+	y.ops = 20000;
+	const struct times many = run(&s, y), again = run(&s, y);
+	double ns = 0, n = 0;
+	for (unsigned k = 0; k < TIME_KINDS; k++) {
+		ns += many.op[k].mean * (double)many.op[k].n;
+		n += (double)many.op[k].n;
+		check_near(many.op[k].median, few.op[k].median, 0.05);
+		ck_assert_double_eq(many.op[k].mean, again.op[k].mean);
+	}
+	check_near(n, y.ops, 0.01);
+	check_near(many.rate * ns / n / 1e9, y.clients, 0.05);
+}
+
 TEST(too_few_operations_are_told)
 {
 	struct setup s = setup_of("erda");
