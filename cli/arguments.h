@@ -12,7 +12,8 @@
 
 struct arguments {
 	struct option_names store, variant, workload, knob;
-	const char *ops, *out, *html, *causes, *shares, *corpus, *regress, *place, *forever;
+	const char *ops, *out, *html, *causes, *shares, *corpus, *regress, *place, *forever,
+		*profile;
 	const char *baseline, *write_baseline;
 	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */

@@ -53,3 +53,16 @@ int count_advise(const struct setup *s, unsigned jobs, struct count_advice *out)
 	workload_free(&w);
 	return error;
 }
+
+double count_round_trip_ns(const struct profile *p)
+{
+	const double port = p->packet + p->flight + p->packet; /* of either packet */
+	return p->post + p->doorbell + port + p->land + port + p->poll;
+}
+
+double count_waste_ns(const struct waste_row *row, const struct profile *p)
+{
+	if (row->sort == WASTE_FENCE)
+		return p->fence;
+	return p->flush + (double)p->flush_line * row->lines / row->times;
+}

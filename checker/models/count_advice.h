@@ -7,6 +7,7 @@
  * PUT could save some.
  */
 #include "checker/models/taxonomy.h"
+#include "checker/models/waste.h"
 
 struct count_method {
 	const char *name; /* NULL: none is sound on this hardware */
@@ -22,5 +23,9 @@ struct count_advice {
 
 /* Advice for the setup's hardware; the methods are measured, in `jobs` processes. 0 or -errno. */
 int count_advise(const struct setup *s, unsigned jobs, struct count_advice *out);
+/* What a round trip takes at least under a profile, ns: a request without data, and its answer. */
+double count_round_trip_ns(const struct profile *p);
+/* What each call takes that is done in vain, ns. */
+double count_waste_ns(const struct waste_row *row, const struct profile *p);
 
 #endif

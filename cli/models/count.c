@@ -46,6 +46,8 @@ static const struct option_row rows[] = {
 	{"advise", NULL,
 	 "also how few round trips a PUT could take on this hardware (tidemark taxonomy --advise)",
 	 ARGUMENT(advise)},
+	{"profile", "FILE", "with --advise: what things cost, as for tidemark times (=)",
+	 ARGUMENT(profile)},
 	{"fields", NULL,
 	 "also PM bytes by field, or by region if the store does not name its fields",
 	 ARGUMENT(fields)},
@@ -93,13 +95,13 @@ static int count_config(const struct count_report *r, struct counted *one, bool 
 	return worst;
 }
 
-static int advise(const struct counted *one, unsigned jobs)
+static int advise(const struct count_report *r, const struct counted *one, unsigned jobs)
 {
 	struct count_advice advice;
 	int error = count_advise(&one->config->setup, jobs, &advice);
 	if (error)
 		return fail(EXIT_INTERNAL, "count: --advise: %s", driver_error(error));
-	count_report_advice(one, &advice);
+	count_report_advice(r, one, &advice);
 	return 0;
 }
 
@@ -120,7 +122,7 @@ static int run_count(struct count_report *r, const struct campaign *c, const str
 			putchar('\n');
 		count_report_config(r, &r->counted[i]);
 		if (a->advise)
-			status = advise(&r->counted[i], a->options.jobs);
+			status = advise(r, &r->counted[i], a->options.jobs);
 		if (status > EXIT_BROKEN)
 			return status;
 	}
@@ -150,6 +152,7 @@ int count_main(int argc, char **argv)
 	struct arguments a = {.key = COUNT_KEY,
 			      .one_config = true,
 			      .all_stores = true,
+			      .profile = "ef",
 			      .options = campaign_default};
 	struct campaign c = {0};
 	int status = arguments_read(&options, &a, argc, argv);
@@ -162,12 +165,15 @@ int count_main(int argc, char **argv)
 		.value = a.values ? a.value : values,
 		.values = a.values ? a.values : n,
 		.fields = a.fields,
+		.profile = a.profile,
 		.where = where_new(),
 		.tree = json_pack("{s:[], s:[]}", "operations", "without_need"),
 	};
 	a.options.jobs = arguments_jobs();
 	if (!status)
 		status = results_check();
+	if (!status)
+		status = profile_option(r.profile, &r.costs);
 	if (!status)
 		status = run_count(&r, &c, &a);
 	for (unsigned i = 0; r.counted && i < r.configs; i++)

@@ -234,32 +234,6 @@ static json_t *method_json(const struct count_method *m)
 			 m->name ? (int)m->round_trips : 0, "steps", m->name ? m->steps : "");
 }
 
-void count_report_advice(const struct counted *one, const struct count_advice *a)
-{
-	static const enum count_kind kinds[] = {COUNT_CREATE, COUNT_UPDATE, COUNT_DELETE};
-	const struct count *count = &one->count[0]; /* of the smallest values */
-	json_t *takes = json_array();
-	for (unsigned i = 0; i < 3 * count->rows; i++) {
-		const struct count_row *row = &count->row[i % count->rows];
-		const uint64_t trips = row->op.part[COUNT_FOREGROUND].round_trips;
-		if (row->kind != kinds[i / count->rows])
-			continue;
-		json_array_append_new(takes,
-				      json_pack("{s:s, s:I, s:I}", "operation",
-						count_kind_names[row->kind], "round_trips",
-						(json_int_t)trips, "saved",
-						a->two.name && trips > a->two.round_trips
-							? (json_int_t)(trips - a->two.round_trips)
-							: 0));
-	}
-	json_t *all = json_pack("{s:o, s:o, s:o, s:b, s:s}", "one", method_json(&a->one), "two",
-				method_json(&a->two), "takes", takes, "durable",
-				!!(one->config->store->promises & TM_BIT(TM_DUR)), "hardware",
-				a->hardware);
-	text_print(all, "count_advice");
-	json_decref(all);
-}
-
 /* --- JSON --- */
 
 static json_t *part_json(const struct count_op *op, enum count_part part)
@@ -356,4 +330,52 @@ void count_report_config(const struct count_report *k, const struct counted *one
 	json_array_extend(json_object_get(k->tree, "without_need"), wastes);
 	json_decref(rows);
 	json_decref(wastes);
+}
+
+/* --- advice --- */
+
+/* What would be saved of each call without need. */
+static json_t *wastes_json(const struct count_report *k, const struct counted *one)
+{
+	struct waste_row all[WASTE_ROWS];
+	const unsigned n = merge_wastes(k, one, all);
+	json_t *list = json_array();
+	for (unsigned i = 0; i < n; i++) {
+		char place[300];
+		put_place(k->where, all[i].pc, place, sizeof(place));
+		json_array_append_new(list, json_pack("{s:s, s:s, s:f}", "kind",
+						      waste_words[all[i].sort], "where", place,
+						      "ns", count_waste_ns(&all[i], &k->costs)));
+	}
+	return list;
+}
+
+void count_report_advice(const struct count_report *k, const struct counted *one,
+			 const struct count_advice *a)
+{
+	static const enum count_kind kinds[] = {COUNT_CREATE, COUNT_UPDATE, COUNT_DELETE};
+	const struct count *count = &one->count[0]; /* of the smallest values */
+	const double trip_ns = count_round_trip_ns(&k->costs);
+	json_t *takes = json_array();
+	for (unsigned i = 0; i < 3 * count->rows; i++) {
+		const struct count_row *row = &count->row[i % count->rows];
+		const uint64_t trips = row->op.part[COUNT_FOREGROUND].round_trips;
+		if (row->kind != kinds[i / count->rows])
+			continue;
+		const uint64_t saved = a->two.name && trips > a->two.round_trips
+					       ? trips - a->two.round_trips
+					       : 0;
+		json_array_append_new(takes,
+				      json_pack("{s:s, s:I, s:I, s:f}", "operation",
+						count_kind_names[row->kind], "round_trips",
+						(json_int_t)trips, "saved", (json_int_t)saved, "ns",
+						trip_ns * (double)saved));
+	}
+	json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:s}", "one", method_json(&a->one),
+				"two", method_json(&a->two), "takes", takes, "vain",
+				wastes_json(k, one), "profile", k->profile, "durable",
+				!!(one->config->store->promises & TM_BIT(TM_DUR)), "hardware",
+				a->hardware);
+	text_print(all, "count_advice");
+	json_decref(all);
 }

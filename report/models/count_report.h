@@ -20,12 +20,15 @@ struct count_report {
 	const unsigned *value; /* bytes */
 	unsigned values, key;
 	bool fields;	     /* also PM bytes by field */
+	const char *profile; /* of the advice */
+	struct profile costs;
 	struct where *where; /* NULL: places have no lines */
 	json_t *tree;	     /* for outputs_write(): "operations" and "without_need", lists */
 };
 
-/* What the taxonomy says of its PUTs. */
-void count_report_advice(const struct counted *one, const struct count_advice *advice);
+/* What the taxonomy says of its PUTs, and what would be saved under the profile. */
+void count_report_advice(const struct count_report *r, const struct counted *one,
+			 const struct count_advice *advice);
 /* One configuration: print it, and add it to r->tree. */
 void count_report_config(const struct count_report *r, const struct counted *one);
 

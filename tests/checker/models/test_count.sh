@@ -60,12 +60,18 @@ grep -q ' by link_header, core/stores/efactory/server.c:' out || wrong 'efactory
 # What the taxonomy has instead.
 run 0 efactory --value 16 --advise
 says '^    two, a record and then what names it: 1 round trip by cs1: SEND a, b; '
-says '^    update takes 2: 1 could be saved$'
+says '^    update takes 2: 1 could be saved, 1748 ns \(profile ef\)$'
 says '^    delete takes 1$'
 says 'does not promise DUR'
 run 0 redo_log --value 16 --advise --knob domain=mhp
 says '^    two, a record and then what names it: 1 round trip by cw3: '
 says 'taxonomy --advise domain=mhp$'
+says '^    flush of lines .*, by redo_apply, core/stores/redo_log/record.c:[0-9]*: [0-9]+ ns each time \(profile ef\)$'
+echo 'flight 1000000 # far' >far
+run 0 efactory --value 16 --advise --profile far
+says '^    update takes 2: 1 could be saved, 20[0-9]{5} ns \(profile far\)$'
+echo 'flight 1000000' >far
+bad "far:1: expected where the value is from, after '#'" efactory --advise --profile far
 ! grep -q 'does not promise' out || wrong 'redo_log promises DUR'
 run 0 erda efactory --value 16 --json results.json
 if command -v python3 >/dev/null; then

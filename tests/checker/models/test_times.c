@@ -4,6 +4,7 @@
  * hold for all stores.
  */
 #include <math.h>
+#include "checker/models/count_advice.h"
 #include "checker/models/figures.h"
 #include "checker/models/times.h"
 #include "core/text/text.h"
@@ -75,6 +76,19 @@ TEST(a_part_is_what_its_costs_take)
 	s.profile.crc *= 3;
 	check_near(run(&s, ycsb(0, 1, 4096)).op[TIME_PUT].mean, t.op[TIME_PUT].mean + 2 * crc,
 		   0.03);
+}
+
+/* Nessie's GET is two READs and a checksum, and its PUT seven round trips and one. */
+TEST(a_round_trip_is_what_is_said_of_it)
+{
+	struct setup s = setup_of("nessie");
+	const double trip = count_round_trip_ns(&s.profile);
+	s.profile.crc = 0;
+	check_near(run(&s, ycsb(100, 1, 8)).op[TIME_GET].median, 2 * trip, 0.05);
+	check_near(run(&s, ycsb(0, 1, 8)).op[TIME_PUT].median, 7 * trip, 0.05);
+	s.profile.flight *= 3;
+	check_near(run(&s, ycsb(100, 1, 8)).op[TIME_GET].median,
+		   2 * count_round_trip_ns(&s.profile), 0.05);
 }
 
 /* Little's law: as many operations are under way as there are clients. */
