@@ -19,13 +19,14 @@ PAGE(page_trace, "trace.js");
 PAGE(page_campaign, "campaign.js");
 PAGE(page_images, "images.js");
 PAGE(page_taxonomy, "taxonomy.js");
+PAGE(page_times, "times.js");
 
 static const struct {
 	const char *name, *text;
 } parts[] = {{"page.css", page_css},	     {"page.js", page_js},
 	     {"chart.js", page_chart},	     {"trace.js", page_trace},
 	     {"campaign.js", page_campaign}, {"images.js", page_images},
-	     {"taxonomy.js", page_taxonomy}};
+	     {"taxonomy.js", page_taxonomy}, {"times.js", page_times}};
 
 /* Nothing in a string can end the element that the tree is in. */
 static int write_piece(const char *piece, size_t len, void *out)

@@ -64,5 +64,13 @@ for name in judge litmus count; do
 	grep -q '^<table class=any>' "$here/shown" || wrong "$name: there is no table: $(cat "$here/said")"
 	grep -q '<th>shown' "$here/shown" && wrong "$name: what is there for the text is shown"
 done
+# Bars of what time is made of; a point for each store and its marks.
+"$tidemark" times herd erda -q --html "$here/times.html" >"$here/out"
+shown "$here/times.html" >"$here/shown" 2>"$here/said"
+[ "$(grep -o '<div class=bar>' "$here/shown" | wc -l)" -eq 4 ] || wrong "times: not four bars: $(cat "$here/said")"
+"$tidemark" times --contracts herd erda pilaf -q --html "$here/times.html" >"$here/out"
+shown "$here/times.html" >"$here/shown" 2>"$here/said"
+[ "$(grep -o '<circle' "$here/shown" | wc -l)" -eq 3 ] || wrong "times: not three points: $(cat "$here/said")"
+grep -q '<td class=breaks title="broken">X' "$here/shown" || wrong "times: nothing breaks: $(cat "$here/said")"
 echo "$looks looks with $browser, $failures failures"
 [ $failures -eq 0 ]
