@@ -12,5 +12,5 @@ diff written measured || {
 	echo "docs/systems.md is not what is measured: scripts/systems write costs" >&2
 	exit 1
 }
-sed 's/| Erda | PUT | 2 |/| Erda | PUT | 3 |/' "$root/docs/systems.md" | documented >written
+sed 's/| Erda | 2 |/| Erda | 3 |/' "$root/docs/systems.md" | documented >written
 ! diff written measured >/dev/null || { echo 'a wrong line is not noticed' >&2; exit 1; }
