@@ -238,6 +238,7 @@ if(NOT TIDEMARK_SANITIZE) # a sanitizer's runtime is not in the programs of othe
 	endforeach()
 	tidemark_test(test_live_smoke ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_smoke.sh $<TARGET_FILE:tidemark>)
 	tidemark_test(test_live_servers ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_servers.sh $<TARGET_FILE:tidemark>)
+	tidemark_test(test_live_shape ${PROJECT_SOURCE_DIR}/tests/core/live/test_live_shape.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 endif()
 if(TIDEMARK_SANITIZE) # a search takes the same steps as without, and the plain build makes them all
 	set(few few)
@@ -342,7 +343,7 @@ label(all bug_causes bugs_1 bugs_2 bugs_3)
 # A whole campaign, twice; one after the other; 20,000 schedules.
 label(all budget_cli often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
-label(all faults forever leave_off_timed link_udp live load nic_cm nic_events nic_objects rendezvous)
+label(all faults forever leave_off_timed link_udp live live_shape load nic_cm nic_events nic_objects rendezvous)
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
 	label(all baseline claims crashtest_html diff libfuzzer sarif)
 endif()
