@@ -192,6 +192,9 @@ int results_check(void);
 /* Write each output that is a format of results; the tree is taken, NULL: there was no memory for
  * it. 0, or the status after messages. */
 int outputs_write(json_t *all, const struct conclusion *c);
+/* --plot FILE, NULL: none: a text of the tree, for gnuplot. 0, or the status after a message. */
+int plot_check(const char *path);
+int plot_write(const char *path, const json_t *all, const char *text);
 /* The work begins: from now on each output says what came of it. */
 void outputs_begin(void);
 /* It has ended: an output that is not written yet, as there is no result, is written with the last

@@ -20,6 +20,7 @@
 #include "core/provider/base/config.h"
 #include "core/record/format.h"
 #include "report/output.h"
+#include "report/text.h"
 #include "report/tree.h"
 
 #define INPUTS_MAX 64 /* of a call; more are not compared */
@@ -416,4 +417,26 @@ void outputs_end(int status)
 		outputs_write(json_pack("{s:b}", "complete", 0), &c);
 	while (mades)
 		rmdir(made[--mades]); /* unless there is something in it */
+}
+
+/* --- plots --- */
+
+int plot_check(const char *path)
+{
+	return path ? check_output("--plot", path, OUTPUT_ANY) : 0;
+}
+
+static int write_string(FILE *out, const void *text)
+{
+	return fputs(text, out) < 0 ? -errno : 0;
+}
+
+int plot_write(const char *path, const json_t *all, const char *name)
+{
+	char *text = path ? text_made(json_deep_copy(all), name) : NULL;
+	if (!path)
+		return 0;
+	const int status = text ? saved(path, save_file(path, write_string, text)) : no_memory();
+	free(text);
+	return status;
 }

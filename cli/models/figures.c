@@ -9,7 +9,7 @@
 #include "report/text.h"
 
 struct request {
-	const char *profile;
+	const char *profile, *plot;
 	bool list, quiet;
 };
 
@@ -21,6 +21,7 @@ static const struct option_row rows[] = {
 	 "what things cost, for all figures: a file, or ef, er or rk, one paper's machines "
 	 "(docs/figures.md)",
 	 REQUEST(profile)},
+	{"plot", "FILE", "ratios and what papers have, for gnuplot", REQUEST(plot)},
 	ROWS_RESULTS,
 	OPTION_QUIET(struct request, quiet),
 	OPTION_END};
@@ -181,6 +182,7 @@ static int run_all(const struct request *o, const struct figures *all, char **na
 {
 	struct profile given;
 	int status = o->profile ? profile_option(o->profile, &given) : 0;
+	status = status ? status : plot_check(o->plot);
 	status = status ? status : results_check();
 	json_t *tree = json_pack("{s:[]}", "figures");
 	for (unsigned i = 0; i < all->figures && !status; i++) {
@@ -196,7 +198,8 @@ static int run_all(const struct request *o, const struct figures *all, char **na
 		count_verdicts(tree);
 		text_print(tree, "figures");
 		const bool well = !json_integer_value(json_object_get(tree, "news"));
-		status = outputs_write(json_incref(tree), NULL);
+		status = plot_write(o->plot, tree, "figures_plot");
+		status = status ? status : outputs_write(json_incref(tree), NULL);
 		if (!status && !well && !o->profile)
 			status = EXIT_BROKEN;
 	}

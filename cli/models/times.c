@@ -7,7 +7,6 @@
 #include "cli/arguments.h"
 #include "cli/cli.h"
 #include "report/models/guarantees.h"
-#include "report/output.h"
 #include "report/text.h"
 
 #define BAR 30 /* columns of all of it */
@@ -188,19 +187,6 @@ static int compare(const struct request *o, const struct campaign_config *config
 	return error == -ENOMEM ? no_memory() : 0;
 }
 
-static int write_text(FILE *out, const void *text)
-{
-	return fputs(text, out) < 0 ? -errno : 0;
-}
-
-static int write_plot(const struct request *o, const json_t *all)
-{
-	char *text = text_made(json_deep_copy(all), "guarantees_plot");
-	int status = text ? saved(o->plot, save_file(o->plot, write_text, text)) : no_memory();
-	free(text);
-	return status;
-}
-
 static int compare_all(const struct request *o, const struct campaign *c, const struct profile *p)
 {
 	json_t *matrix = o->matrix ? input_json(o->matrix) : NULL;
@@ -215,8 +201,8 @@ static int compare_all(const struct request *o, const struct campaign *c, const 
 		guarantees_end(all);
 		status = outputs_write(json_deep_copy(all), NULL);
 	}
-	if (!status && o->plot)
-		status = write_plot(o, all);
+	if (!status)
+		status = plot_write(o->plot, all, "guarantees_plot");
 	if (!status)
 		text_print(all, "guarantees");
 	json_decref(matrix);
@@ -233,7 +219,7 @@ static int check(const struct request *o)
 	if ((o->matrix || o->plot) && !o->contracts)
 		return fail(EXIT_USAGE, "--matrix and --plot: expected --contracts, too");
 	note_input(o->matrix);
-	int status = o->plot ? check_output("--plot", o->plot, OUTPUT_ANY) : 0;
+	const int status = plot_check(o->plot);
 	return status ? status : results_check();
 }
 

@@ -20,7 +20,8 @@ cmp printed written >/dev/null || {
 	wrong "the page has something else than what is printed; put that there"
 }
 
-run 0 L2 L7
+run 0 L2 L7 --plot plot
+grep -qE '^"L7 w2on/w2off at 64" 1.000 [0-9.]+ [0-9.]+$' plot || wrong "the plot has no ratio"
 says '^2 of 2 figures as in the papers'
 echo 'fence 100000 # slow' >slow
 run 0 L4 --profile slow
