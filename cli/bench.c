@@ -9,13 +9,6 @@
 #include "cli/cli.h"
 #include "scenarios/stores.h"
 
-static void bench_write(uint32_t bytes)
-{
-	struct write_cost cost = cost_of_writes(bytes);
-	printf("RDMA WRITE %5u B, post to completion   %7.0f ns   %5.1f M events/s\n", bytes,
-	       cost.ns, cost.events_per_second * 1e-6);
-}
-
 /* What the time is spent with, and how much of it for one. */
 static void print_phases(const char *store, const char *workload, const struct explore_phases *p)
 {
@@ -61,28 +54,14 @@ static int bench_states(const struct tm_store *store, const char *workload)
 	return 0;
 }
 
-static int bench_recovery(const struct tm_store *store, const char *workload)
-{
-	struct recovery_cost cost;
-	if (!cost_of_recovery(store, workload, &cost))
-		return -EIO;
-	printf("%-9s %-12s one state: %5.2f us recovery, connecting and a GET of each key; %5.2f "
-	       "us the PUT and GET that prove life\n",
-	       store->name, workload, cost.recovery * 1e6, cost.prove * 1e6);
-	return 0;
-}
-
 int bench_main(int argc, char **argv)
 {
 	struct rusage use;
 	if (argc > 1)
 		return live_bench_main(argc, argv);
-	bench_write(64);
-	bench_write(4096);
 	for (unsigned i = 0; stores[i]; i++) {
 		int error = bench_states(stores[i], "w1r2-w2r1");
 		error = error ? error : bench_states(stores[i], "w-w-r");
-		error = error ? error : bench_recovery(stores[i], "w1r2-w2r1");
 		if (error == -ENOTRECOVERABLE)
 			return fail(EXIT_INTERNAL, "bench: %s: %s", stores[i]->name,
 				    driver_error(error));

@@ -4,12 +4,6 @@
 /* What the simulator costs in this process: wall-clock times, which nothing compares or asserts. */
 #include "checker/explore/explore.h"
 
-/* An RDMA WRITE, from post to completion. */
-struct write_cost {
-	double ns, events_per_second;
-};
-struct write_cost cost_of_writes(uint32_t bytes);
-
 /* Runs of a workload with all their power failures. */
 struct state_cost {
 	struct explore_counts counts;
@@ -24,13 +18,5 @@ struct state_cost {
 /* 0; -EIO: the store cannot run the workload; or explore_run(). */
 int cost_of_states(const struct tm_store *store, const char *workload, unsigned runs,
 		   struct state_cost *out);
-
-/* One state: seconds. */
-struct recovery_cost {
-	double recovery; /* with connecting and a GET of each key */
-	double prove;	 /* the PUT and GET that prove life */
-};
-bool cost_of_recovery(const struct tm_store *store, const char *workload,
-		      struct recovery_cost *out);
 
 #endif
