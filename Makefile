@@ -27,8 +27,9 @@ help:
 	@echo 'make soak        random hardware and workloads, for half an hour (ARGS="--time 60s")'
 	@echo 'make fuzz        rerun known traces, then drive the stores with inputs that reach new states'
 	@echo 'make list        stores, variants, knobs, contracts, seeded bugs'
-	@echo 'make test        the quick tests, in minutes: gcc; clang with ASan and UBSan'
-	@echo 'make test-all    all tests: guests, programs of others, races, and the long ones whole'
+	@echo 'make test        the quick tests, in minutes'
+	@echo 'make test-sanitized  those that are not long once more, with ASan and UBSan'
+	@echo 'make test-all    all tests: sanitizers, guests, programs of others, races, and the long ones whole'
 	@echo 'make format      lay out the sources as .clang-format says'
 	@echo 'make bench       measure the simulator'
 	@echo 'make imagebench  a crash state here, beside an image and a process for each as with pmreorder'
@@ -72,6 +73,9 @@ fuzz: build
 
 test: deps
 	@scripts/test quick
+
+test-sanitized: deps
+	@scripts/test sanitized
 
 test-all: deps
 	@scripts/test all
@@ -127,5 +131,5 @@ deb:
 clean:
 	rm -rf build build-gcc build-clang build-tsan build-afl
 
-.PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test test-all
-.PHONY: format install uninstall deb clean imagebench recordbench nicbench vm vmtest vmsoak vmdiff interop
+.PHONY: all help deps build crashtest crashtest-all claims taxonomy pictures litmus mutants ablate soak fuzz bench list test
+.PHONY: test-sanitized test-all format install uninstall deb clean imagebench recordbench nicbench vm vmtest vmsoak vmdiff interop

@@ -1,10 +1,10 @@
 # Each test_*.c below tests/ is one program, with Check; the test_*.sh are listed below.
 #
-# `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there and are not
-# run with the sanitizers (tests/checker/explore/budget.h); in `make test-all` they run whole, and with the sanitizers with the
-# smaller budget. Those with the label "all" need a virtual machine or programs of others, wait for time to pass, or take long:
-# `make test-all` runs them. The lists are at the end. A test that has only a few cases that wait for time to pass gives these
-# the tag "real_time", which `make test` leaves out, and is "reduced".
+# `make test` runs the tests that have no label "all". Those with the label "reduced" have a smaller budget there, and
+# `make test-sanitized` leaves them out (tests/checker/explore/budget.h); in `make test-all` they run whole, and with the
+# sanitizers with the smaller budget. Those with the label "all" need a virtual machine or programs of others, wait for time to
+# pass, or take long: `make test-all` runs them. The lists are at the end. A test that has only a few cases that wait for time
+# to pass gives these the tag "real_time", which `make test` leaves out, and is "reduced".
 # Check's limits, also those that a test sets itself, are for an empty machine: here five times as long.
 set(test_environment CK_DEFAULT_TIMEOUT=100 CK_TIMEOUT_MULTIPLIER=5 UBSAN_OPTIONS=print_stacktrace=1)
 
@@ -347,20 +347,6 @@ label(all faults forever leave_off_timed link_udp live live_shape load nic_cm ni
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
 	label(all baseline claims crashtest_html diff libfuzzer sarif)
 endif()
-
-# What `make test` needs of the programs: those of tests that it leaves out with the sanitizers are not made (scripts/test).
-add_custom_target(quick_programs)
-foreach(source ${test_sources})
-	cmake_path(GET source STEM name)
-	set(labels)
-	if(TEST ${name})
-		get_test_property(${name} LABELS labels)
-	endif()
-	if(NOT labels MATCHES "^(all|reduced)$" AND NOT name MATCHES "^test_(bugs|bug_causes)$")
-		add_dependencies(quick_programs ${name})
-	endif()
-endforeach()
-add_dependencies(quick_programs tidemark manuals fuzz_afl fuzz_readers bench_images nic_death)
 
 # The longest ones first, so that none of them is left alone at the end. In seconds, roughly.
 foreach(cost taxonomy_all:60 bug_causes:160 images_server:20 bugs_1:60 bugs_2:40 bugs_3:40 bugs_4:20 fuzz:40 cli:40 own_store:30 bad_inputs:20 leave_off:15 claims:5 remotelog:10 explore:20

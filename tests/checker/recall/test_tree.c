@@ -20,6 +20,12 @@
 #define SMALL_TREE 3000	     /* bytes: less than a case takes */
 #define FEW_RUNS   (1 << 20) /* likewise: few of the runs that were made find room in this */
 
+/* With fewer, no run repeats another one. */
+static uint64_t many_runs(void)
+{
+	return TM_ASAN ? RUNS / 2 : is_quick() ? RUNS : 3 * RUNS;
+}
+
 struct tried {
 	const char *store, *variant, *workload, *knob;
 };
@@ -185,8 +191,8 @@ TESTS(same_with_tree, ROWS_OF(tried))
 
 	plain.no_tree = true;
 	struct bench *without = bench(&tried[_i], &plain), *with = bench(&tried[_i], &limits);
-	explore_runs(without, 3 * rounds(RUNS));
-	explore_runs(with, 3 * rounds(RUNS));
+	explore_runs(without, many_runs());
+	explore_runs(with, many_runs());
 	ck_assert_uint_gt(with->ex.recall.recalled, with->ex.counts.states / 8);
 	ck_assert_uint_gt(with->ex.recall.led, 0);
 	ck_assert_uint_eq(without->ex.recall.recalled, 0);
@@ -304,8 +310,8 @@ TESTS(repeated_runs, 2)
 	for (unsigned i = 0; i < ROWS_OF(tried); i += 3) {
 		struct bench *without = bench(&tried[i], &plain), *with = bench(&tried[i], &limits);
 		without->run_states = with->run_states = run_states;
-		explore_runs(without, 3 * rounds(RUNS));
-		explore_runs(with, 3 * rounds(RUNS));
+		explore_runs(without, many_runs());
+		explore_runs(with, many_runs());
 		if (!run_states)
 			ck_assert_uint_gt(with->ex.repeated, 0);
 		free_alike(with, without);
@@ -321,8 +327,8 @@ TESTS(repeated_inputs, ROWS_OF(tried) / 3)
 	plain.no_tree = true;
 	struct bench *without = bench(&tried[3 * _i], &plain),
 		     *with = bench(&tried[3 * _i], &limits);
-	explore_inputs(without, 3 * rounds(RUNS));
-	explore_inputs(with, 3 * rounds(RUNS));
+	explore_inputs(without, (unsigned)many_runs());
+	explore_inputs(with, (unsigned)many_runs());
 	ck_assert_uint_gt(with->ex.repeated, 0);
 	free_alike(with, without);
 }
