@@ -80,8 +80,7 @@ static void record_words(const struct request *r, struct command_words *w)
 	add_option(w, "--out", r->out);
 	if (r->ack)
 		add_option(w, "--ack", r->ack);
-	if (r->quiet)
-		add(w, "--quiet");
+	add(w, "--quiet"); /* the judgement says what is in it, and what is not */
 	add_option(w, "--", "/bin/sh");
 	add_option(w, "-c", r->run);
 }
@@ -135,7 +134,12 @@ static int record(const struct request *r)
 	/* One of an earlier call is none of this program. */
 	if (stat(r->out, &after) || !memcmp(&before.st_ctim, &after.st_ctim, sizeof(after.st_ctim)))
 		return status ? status : EXIT_USAGE;
-	if (status && !r->quiet)
+	if (status > EXIT_SIGNAL && !r->quiet)
+		fail(0,
+		     "try: the program was ended by signal %d (%s); what it did until then is "
+		     "judged",
+		     status - EXIT_SIGNAL, strsignal(status - EXIT_SIGNAL));
+	else if (status && !r->quiet)
 		fail(0, "try: the program ended with status %d; what it did until then is judged",
 		     status);
 	return -1;
@@ -143,13 +147,9 @@ static int record(const struct request *r)
 
 static void print_next(const struct command_words *w, int status)
 {
-	char *call = TEXT_PRINTED(out, print_call(out, w->word));
-	if (call && status == EXIT_BROKEN)
+	char *call = status == EXIT_BROKEN ? TEXT_PRINTED(out, print_call(out, w->word)) : NULL;
+	if (call)
 		printf("Next, all of it as a page: %s --html try.html\n", call);
-	else if (call && status == EXIT_HELD)
-		printf("Next, with lines that are cut as the power fails: %s --knob "
-		       "line_torn=any\n",
-		       call);
 	free(call);
 }
 

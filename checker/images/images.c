@@ -233,7 +233,6 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 		error = image_causes_find(log, o, s->folder, s->images, verdict, result, why, n);
 	if (!error && (partly || result->rough))
 		error = -EINTR;
-	result->all_bad = result->images && result->bad == result->images;
 	images_doubt(log, o, result);
 	if (error == -ENOSPC)
 		snprintf(why, n,

@@ -80,7 +80,6 @@ struct images_result {
 	uint64_t judged;  /* of them */
 	bool rough;	  /* causes were not made smaller by giving lines back: -EINTR came first */
 	uint64_t bad;
-	bool all_bad;
 	struct image_cause *cause; /* the one with the smallest image number first */
 	unsigned causes;
 	uint64_t untold; /* bad images beyond IMAGE_CAUSES */

@@ -521,7 +521,8 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	if (!failed && !pm_log_fits(log))
 		failed = wrong(&r, "its PM does not fit into this machine's memory");
 	if (!failed && !log->files)
-		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named");
+		failed = wrong(&r, "no PM is in it: the program mapped no file that --pm named, "
+				   "shared and to write");
 	log->threads = true;
 	log->knows_nt = !r.head->told;
 	for (unsigned i = 0; i < log->files; i++)

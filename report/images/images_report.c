@@ -234,7 +234,7 @@ static json_t *speed_json(const struct images_result *x)
 	static const char *const why[] = {
 		[IMAGE_WAY_SHELL] = "it is a line for a shell",
 		[IMAGE_WAY_STATIC] = "it is not dynamically linked",
-		[IMAGE_WAY_UNOPENED] = "it did not open the image itself",
+		[IMAGE_WAY_UNOPENED] = "it did not open the image itself (does it read it?)",
 		[IMAGE_WAY_CHILDREN] =
 			"it had started other processes when it first opened the image",
 		[IMAGE_WAY_MEMORY] = "it shared memory when it first opened the image",
@@ -256,6 +256,7 @@ void images_conclude(const struct images_report *r, struct conclusion *c)
 {
 	const struct images_result *x = r->result;
 	unsigned unsure = 0;
+	bool told;
 	if (x->doubt && x->bad)
 		conclude(c, EXIT_UNSURE,
 			 "Could not tell: %" PRIu64 " of %" PRIu64 " image%s %s bad, and in doubt.",
@@ -264,13 +265,24 @@ void images_conclude(const struct images_report *r, struct conclusion *c)
 		conclude(
 			c, EXIT_UNSURE,
 			"Could not tell: every image is good, but not all that happened was seen.");
+	else if (x->bad > 1 && x->bad == x->images)
+		conclude(c, EXIT_BROKEN,
+			 "All %" PRIu64
+			 " images are bad, also the first one: is the checker right?",
+			 x->images);
 	else if (x->bad)
 		conclude(c, EXIT_BROKEN,
 			 "%" PRIu64 " of %" PRIu64 " image%s %s bad, of %u cause%s.", x->bad,
 			 x->images, plural(x->images), x->bad == 1 ? "is" : "are", x->causes,
 			 plural(x->causes));
 	else
-		conclude(c, EXIT_HELD, x->images ? "Every image is good." : "Nothing was checked.");
+		conclude(c, EXIT_HELD, "%s",
+			 !x->images   ? "Nothing was checked."
+			 : x->bounded ? "Every image that was tried is good."
+				      : "Every image is good.");
+	if (x->images && !x->bad && count_unordered(r->log, &told) && !told)
+		conclusion_add(c, " What a line holds between two stores to it was not tried: the "
+				  "program does not tell of its stores.");
 	/* With what the clients' answers alone contradict, which is certain whatever images say. */
 	for (unsigned i = 0; i < r->faults; i++)
 		unsure += r->fault[i].unsure;
@@ -291,12 +303,12 @@ static json_t *remarks_json(const struct images_report *r, const json_t *doubt)
 	const bool flushes = r->log->has_flush || pm_log_unseen(r->log, PM_UNSEEN_FLUSH) ||
 			     domain_nic_flush_reaches(&o->hw) ||
 			     (!o->kill && o->hw.domain != DOMAIN_DMP);
-	return json_pack("{s:O*, s:I, s:s*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b, s:b}", "doubt",
+	return json_pack("{s:O*, s:I, s:s*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b}", "doubt",
 			 doubt, "early", (json_int_t)(r->from ? x->skipped : 0), "from", r->from,
 			 "rough", x->rough, "untold", (json_int_t)x->untold, "told", IMAGE_CAUSES,
 			 "bounded", (json_int_t)x->bounded, "most", (int)o->most, "unchecked",
-			 !x->cuts && !r->left_off && !r->from, "all_bad", x->all_bad,
-			 "never_flushes", !flushes, "kill", o->kill);
+			 !x->cuts && !r->left_off && !r->from, "never_flushes", !flushes, "kill",
+			 o->kill);
 }
 
 /* --- JSON --- */

@@ -112,13 +112,13 @@ judge() {
 
 record right
 judge 0 right.rec
-says '6 acknowledgements' ' 0 are bad'
+says '6 acknowledgements' 'none of them bad'
 # tidemark cc finds the header by itself.
 run 0 tidemark cc -g -O1 -Wall -Wextra -Werror -include "$prelude" -o told kv.c -lpmem
 rm -f pool
 run 0 tidemark record -q --pm pool --out told.rec -- ./told pool right
 judge 0 told.rec
-says '6 acknowledgements' ' 0 are bad'
+says '6 acknowledgements' 'none of them bad'
 # What is not announced is not known: the same program by its exit status alone.
 run 0 tidemark images -q right.rec --recover './kv {} dump'
 
@@ -196,7 +196,7 @@ lines() {
 }
 lines good.rec one two
 run 0 tidemark images -q good.rec --recover 'sh dump.sh {}' --contracts DUR,MONO
-says '4 acknowledgements' ' 0 are bad'
+says '4 acknowledgements' 'none of them bad'
 lines lost.rec one lost
 run 1 tidemark images -q lost.rec --recover 'sh dump.sh {}' --model power --contracts DUR,MONO
 says "DUR: x has the value of 'put x one'; 'put x lost' of client 7 had been answered"
@@ -296,11 +296,11 @@ for program in noticed told; do
 		# shellcheck disable=SC2086
 		served $program never $how
 		run 0 tidemark images -q served.rec --recover './serve {}' --contracts "$all"
-		says ' 0 are bad'
+		says 'none of them bad'
 		# shellcheck disable=SC2086
 		served $program flushes $how
 		run 0 tidemark images -q served.rec --recover './serve {}' --contracts "$all"
-		says ' 0 are bad'
+		says 'none of them bad'
 		# The client had its answer before the value was durable: it waited for that with its next request.
 		# shellcheck disable=SC2086
 		served $program late $how
@@ -334,12 +334,12 @@ of() {
 }
 one=('1 call put x one' one '1 return ok') again=('2 call put x one' one '2 return ok')
 steps steps.rec "${one[@]}" '3 call get x' '3 return value one' "${again[@]}" '3 call get x' '3 return value one'
-of 0 ' 0 are bad' "$all"
+of 0 'none of them bad' "$all"
 steps steps.rec "${one[@]}" "${again[@]}" '1 call put x lost' lost '1 return ok'
 of 1 "DUR: x has the value of 'put x one'; 'put x lost' of client 1 had been answered" DUR
-of 0 ' 0 are bad' RDA
+of 0 'none of them bad' RDA
 steps steps.rec "${one[@]}" '2 call cas x one two' two '2 return ok' '1 call cas x one three' '1 return failed'
-of 0 ' 0 are bad' "$all"
+of 0 'none of them bad' "$all"
 steps steps.rec "${one[@]}" '2 call cas x one lost' lost '2 return ok' '1 call cas x one three' '1 return failed'
 of 1 "DUR: x has the value of 'put x one'; 'cas x one lost' of client 2 had been answered" "$all"
 # No key has what a cas that failed would have stored.
@@ -348,21 +348,21 @@ of 1 'RDA: x has a value that nobody had put' RDA
 # A value that is put only after it has been read.
 steps steps.rec '1 call put y 1' '1 return ok' '2 call get x' '2 return value one' "${one[@]}"
 of 1 'without any power failure: RDA is broken on the key x by one answer' RDA
-says "client 2: 'get x' -> 'value one'" ' 0 are bad'
+says "client 2: 'get x' -> 'value one'" 'none of them bad'
 
 # --- what answers contradict by themselves is not the work of a power failure ---
 
 steps steps.rec "${one[@]}" '1 call put x two' two '1 return ok' '8 call get x' '8 return value one' '9 call put y 1' '9 return error no'
 of 1 'without any power failure: LIN is broken on the key x: no order explains these 3 operations' LIN --json r.json --html r.html --junit r.xml
 says "client 1: 'put x one' -> 'ok'" "client 1: 'put x two' -> 'ok'" "client 8: 'get x' -> 'value one'" \
-	'No image is blamed for that' ' 0 are bad'
+	'No image is blamed for that' 'none of them bad'
 grep -q '"operation": "get x"' r.json && grep -q '"contract": "LIN"' r.json || fail 'not in the JSON file'
 grep -q '"words":"LIN is broken' r.html || fail 'not on the page'
 grep -q '<failure message="LIN is broken on the key x' r.xml || fail 'not in the JUnit file'
 of 1 'without any power failure: LIN is broken' DUR
 of 1 'without any power failure: OK is broken on the key y by one answer' OK
-says ' 0 are bad'
-of 0 ' 0 are bad' MONO,RDA
+says 'none of them bad'
+of 0 'none of them bad' MONO,RDA
 steps steps.rec "${one[@]}" '1 call del x' lost '1 return error no' '1 call put y 1' '1 return error no' '8 call get y' '8 return value 1'
 of 1 'without any power failure: NORES is broken on the key y by the answers of these 2 operations' NORES
 says "client 1: 'put y 1' -> 'error no'" "client 8: 'get y' -> 'value 1'"
@@ -506,7 +506,7 @@ pair() {
 	run "$1" tidemark images -q "$2.rec" --recover './pair {} dump' --contracts "$all"
 }
 pair 0 right
-says ' 0 are bad'
+says 'none of them bad'
 pair 1 in_place
 says "ATOM: y is absent, and another key has what 'txn put x v1 put y v1' of client 1 put; 2 images"
 pair 1 aborts

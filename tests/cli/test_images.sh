@@ -100,18 +100,18 @@ images() { tidemark images "$@"; }
 # --- good and bad logs ---
 
 run 0 images -l good.log -c prog -p ./checker
-says '2 stores, 2 flushes, 2 fences' '3 different images, of which 0 are bad'
+says '2 stores, 2 flushes, 2 fences' '3 different images, none of them bad'
 run 0 images -l good.log -c lib -p ./checker.so -n check
-says '3 different images, of which 0 are bad'
+says '3 different images, none of them bad'
 run 0 images -l good.log --recover './checker {}' --check 'test -f'
 run 0 bash -c 'tidemark images -l - --recover ./checker <good.log'
 run 1 images -l good.log --recover true --check false
-says 'every image is bad'
+says 'images are bad, also the first one: is the checker right?'
 
 # One image is bad: the flag without its data.
 run 1 images -l bad.log -c prog -p ./checker
 says '1. exit status 1; 1 image' 'lost: the store of 8 bytes' "$here/pool+0x40 (event 0, line 1 of the log)" 'by set_data (app.c:10)' \
-	'of main (app.c:39)' 'none of its 1 change in flight is left' '4 different images, of which 1 is bad, of 1 cause'
+	'of main (app.c:39)' 'its change in flight is not left' '4 different images, of which 1 is bad, of 1 cause'
 [ "$(grep -c 'once more' out)" -eq 1 ] || fail 'not one cause'
 again=$(sed -n 's/^ *once more: //p' out)
 run 1 bash -c "$again"

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 END
 compile server
 run 0 tidemark images -q --jobs 6 --no-server --show --log store.log --pool zero --recover ./server
-says ' 0 are bad'
+says 'none of them bad'
 [ "$(grep '^judged by' out | sort -u | wc -l)" -gt 2 ] || fail 'few at once'
 
 # --- a library ---

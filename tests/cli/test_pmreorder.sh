@@ -125,7 +125,7 @@ says 'nothing was checked'
 images 1 'at 2 places' -x PUT=ReorderFull
 images 1 'at 2 places' -x config.json
 run 0 tidemark images -l bad.log -p ./checker -r NoReorderDoCheck
-says 'at 2 places: 1 different image, of which 0 are bad'
+says 'at 2 places: 1 different image, none of them bad'
 images 1 'at 7 places' -r ReorderPartial
 
 # --- what markers there were ---
@@ -163,7 +163,7 @@ log late.log "STORE;0x10000000;0x1;8" "$flush_flag" FENCE "${counted[@]}" STOP
 for how in '-c prog -p ./counts' '-c prog -p ./counts --no-server' '-c lib -p ./counts.so -n check' '-p true;./counts'; do
 	# shellcheck disable=SC2086 # words
 	run 0 tidemark-pmreorder -l counted.log $how
-	says 'of which 0 are bad'
+	says 'none of them bad'
 	# shellcheck disable=SC2086 # words
 	run 1 tidemark-pmreorder -l late.log $how
 done

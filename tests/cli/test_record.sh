@@ -151,7 +151,7 @@ fi
 
 record right.rec ./log pool 20
 run 0 tidemark images right.rec "${checker[@]}"
-says '40 stores' ' 0 are bad'
+says '40 stores' 'none of them bad'
 record wrong.rec ./log pool 20 bug
 run 1 tidemark images wrong.rec "${checker[@]}"
 says 'of 1 cause' 'noticed at main (log.c:15)' '1. exit status 1'
@@ -412,7 +412,7 @@ END
 compile within -lpmem -fsanitize=thread
 record within.rec ./within pool
 run 0 tidemark images within.rec --model kill --recover './within {} check'
-says ' 3 different images' ' 0 are bad'
+says ' 3 different images' 'none of them bad'
 sed -i 's/pool\[0\] && //' within.c
 compile within -lpmem -fsanitize=thread
 run 1 tidemark images within.rec --model kill --recover './within {} check'
@@ -976,7 +976,7 @@ replicate() {
 }
 replicate hosts.rec
 run 0 tidemark images hosts.rec --recover './replica {1} {2} check'
-says '/a (4096 bytes), ' '/b (4096 bytes); 4 stores' ' 0 are bad'
+says '/a (4096 bytes), ' '/b (4096 bytes); 4 stores' 'none of them bad'
 replicate ahead.rec bug
 run 1 tidemark images ahead.rec --recover './replica {1} {2} check'
 says 'of 1 cause' 'noticed at the end of the process'

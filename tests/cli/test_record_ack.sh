@@ -66,7 +66,7 @@ says '4 acknowledgements'
 # With one: what was told of before it was durable is lost, and nothing else is.
 recorded good
 judged 0
-says '4 acknowledgements' ' 0 are bad'
+says '4 acknowledgements' 'none of them bad'
 judged 0 --from start
 recorded early
 judged 1

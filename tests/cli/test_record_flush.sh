@@ -49,7 +49,7 @@ run 0 tidemark record -q --pm pool --out word.rec -- ./flush pool word-commit
 run 0 tidemark images word.rec --recover './flush {} check' --image 3: # after the acknowledgement, a Commit and its payload
 says 'before the RDMA Commit, event 3' 'nothing was in flight'
 run 0 tidemark images word.rec --recover './flush {} check' --image 3: --knob commit_word=visible
-says 'before the RDMA Commit, event 3' 'all of the 1 line in flight is left'
+says 'before the RDMA Commit, event 3' 'the line in flight is left'
 
 # --- the taxonomy's methods ---
 

@@ -13,7 +13,7 @@ judge='tidemark examine --pm {} --history history --until ${TIDEMARK_CUT_NS:-0} 
 for store in efactory erda; do
 	record $store default
 	run 0 tidemark images pool.rec --history history --most 12 --recover "$judge"
-	says 'landings' 'acknowledgements' ' 0 are bad'
+	says 'landings' 'acknowledgements' 'none of them bad'
 done
 
 # What tidemark cc has made tells of each store, where it is made.

@@ -76,7 +76,7 @@ for how in --jobs=2 --no-server "--check=./big {} check"; do
 done
 run 0 ./peak tidemark images right.rec --recover './right {} check' --from start --most 8
 small images
-says ' 0 are bad'
+says 'none of them bad'
 # What is there already is read, not its holes.
 run 0 ./peak tidemark record --pm pool --out again.rec -- ./right pool
 small 'record again'

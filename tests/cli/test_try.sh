@@ -73,9 +73,7 @@ try() {
 # One command says what must not be lost, and what to call next. How a pool is made is not judged without a word.
 run 0 try append
 says '4 acknowledgements' 'before the first acknowledgement are not judged (--from start judges all)' 'Every image is good.'
-next=$(sed -n 's/^Next, [^:]*: //p' out)
-case $next in 'tidemark images try.rec --recover '*' --knob line_torn=any') ;; *) fail "next: $next" ;; esac
-run 0 bash -c "$next"
+! grep -q '^Next' out || fail 'more is to be done'
 run 1 tidemark images try.rec --recover './entries {} check' --from start
 says 'exit status 3'
 run 1 try append -- --from start # what comes after -- is for tidemark images
@@ -137,7 +135,7 @@ says 'exit status 5'
 
 # What the program came to.
 run 0 try crash
-says 'try.rec: the program was ended by signal 11' 'ended with status 139; what it did until then is judged' '3 acknowledgements'
+says 'try: the program was ended by signal 11 (Segmentation fault); what it did until then is judged' '3 acknowledgements'
 rm -f pool
 run 0 tidemark record --pm pool --out said.rec -- ./entries pool append
 ! grep -q signal out || fail 'a signal of a program that did well'
@@ -173,6 +171,6 @@ bad '--check ./nothing: No such file or directory; expected a program' tidemark 
 bad '--then nothing-: no such command in PATH; expected a program' tidemark try --pm pool --run true --check true --then nothing-
 rm -f pool try.rec
 run 2 tidemark try --pm pool --run true --check true
-says 'the program mapped no file that --pm names' "shared and to write: pool (No such file or directory)"
+says 'the program mapped no file that --pm named, shared and to write'
 run 2 tidemark try --pm 'a:b' --run true --check true
 ! grep -q 'images' out || fail 'the recording of another program is judged'

@@ -31,7 +31,7 @@ log)
 		run 0 tidemark record --pm pool --out "log$bug.rec" -- ./program pool 6 $bug
 	done
 	run 0 tidemark images log.rec --recover ./program
-	says '12 msyncs' ' 0 are bad'
+	says '12 msyncs' 'none of them bad'
 	run 1 tidemark images logbug.rec --recover ./program
 	says 'of 1 cause' 'noticed at sync (record_log.cc:'
 	# Only the process dies: then both are right.
@@ -45,7 +45,7 @@ list)
 		run 0 tidemark record --pm pool --out "list$bug.rec" -- ./program pool 2 $bug
 	done
 	run 0 tidemark images list.rec --recover ./program --most 12
-	says 'msyncs' ' 0 are bad'
+	says 'msyncs' 'none of them bad'
 	! grep -q 'was compared' out || fail "pmemobj_open() is not seen through"
 	run 1 tidemark images listbug.rec --recover ./program --most 12
 	says 'exit status 1' 'noticed at put (record_list.c:'
@@ -57,7 +57,7 @@ pmem2)
 		run 0 tidemark record --pm pool --out "pmem2$bug.rec" -- ./program pool 3 $bug
 	done
 	run 0 tidemark images pmem2.rec --recover ./program
-	says '15 stores, 6 flushes, 6 fences' ' 0 are bad'
+	says '15 stores, 6 flushes, 6 fences' 'none of them bad'
 	run 1 tidemark images pmem2bug.rec --recover ./program
 	says 'exit status 1' 'noticed at main (record_pmem2.c:'
 	;;
@@ -79,7 +79,7 @@ rpma)
 	done
 	# A READ or, of a newer librpma, a FLUSH makes durable what was written only where RNICs write past the caches.
 	run 0 tidemark images rpma.rec --recover ./program --knob ddio=off
-	says ' 0 are bad'
+	says 'none of them bad'
 	if grep -q 'RDMA FLUSHes' out; then
 		run 1 tidemark images rpma.rec --recover ./program
 	else

@@ -86,7 +86,7 @@ tr '|' '\n' <log | grep -q "^REGISTER_FILE;$PWD/pool;0x" || fail "another path"
 judged 0
 logged swapped
 judged 1
-says 'all of the 1 line in flight is left'
+says 'the line in flight is left'
 logged unflushed
 judged 1
 says 'lost: the store of 8 bytes at' "$value"
