@@ -28,7 +28,7 @@ static void add(enum record_kind kind, uint64_t client, const char *words, size_
 static void announce(enum record_kind kind, uint64_t client, const char *words, const void *caller)
 {
 	struct call_site site;
-	call_site_find(&site, caller);
+	call_site_find(&site, caller, false);
 	if (!recorder_lock())
 		return;
 	uint32_t source = call_site_number(&site);

@@ -18,10 +18,10 @@
 #define PLACES 4 /* of a site: callers of callers */
 #define CHAINS 64
 #define WAYS   4	  /* of them, for callers that may be the same */
-#define PMDK   UINT32_MAX /* in the place of a number: it is in a library of PMDK */
+#define CALLED UINT32_MAX /* in the place of a number: it has the calls that led to it */
 
 /*
- * The calls that led to a place in a library of PMDK. Unwinding the stack takes as long as all else
+ * The calls that led to a place. Unwinding the stack takes as long as all else
  * that an event needs, and most events are reached as an earlier one was: the same caller with the
  * same stack pointer, and the same return addresses where they were.
  */
@@ -132,6 +132,23 @@ struct unwinding {
 	bool seen;
 };
 
+#define INSTRUCTION 15 /* bytes, at most */
+
+/* The place itself: of a call that is where it returns to; of an instruction that was trapped its
+ * end, and the frame says how far it came. */
+static bool is_caller(const struct unwinding *u, uintptr_t pc)
+{
+	return (uintptr_t)u->caller - pc < INSTRUCTION;
+}
+
+/* What starts the program, or a thread, is none of its places. */
+static bool is_libc(const void *pc)
+{
+	uintptr_t begins;
+	const char *path = call_site_file(pc, &begins), *slash = path ? strrchr(path, '/') : NULL;
+	return slash && !strncmp(slash, "/libc.so", 8);
+}
+
 /* One frame further out. Its return address is just below where the inner one's frame ended. */
 static _Unwind_Reason_Code unwind(struct _Unwind_Context *context, void *arg)
 {
@@ -139,8 +156,13 @@ static _Unwind_Reason_Code unwind(struct _Unwind_Context *context, void *arg)
 	uintptr_t pc = _Unwind_GetIP(context);
 	const uintptr_t *slot = (const uintptr_t *)_Unwind_GetCFA(context) - 1;
 	struct chain *c = u->chain;
-	u->seen |= pc == (uintptr_t)u->caller;
-	if (u->seen && add_place(u->site->text, sizeof(u->site->text), (const void *)pc)) {
+	const bool first = !u->seen && is_caller(u, pc);
+	u->seen |= first;
+	if (u->seen && !first && is_libc((const void *)pc))
+		return _URC_END_OF_STACK;
+	if (u->seen &&
+	    add_place(u->site->text, sizeof(u->site->text), first ? u->caller : (const void *)pc) &&
+	    !first) {
 		if (*slot != pc)
 			c->caller = NULL; /* not as on x86-64: this is found anew each time */
 		c->slot[c->places] = slot;
@@ -149,20 +171,8 @@ static _Unwind_Reason_Code unwind(struct _Unwind_Context *context, void *arg)
 	return ++u->frames == FRAMES || c->places == PLACES ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-void call_site_find(struct call_site *site, const void *caller)
+static void find_callers(struct call_site *site, const void *caller)
 {
-	const struct known_site *k = slot_of(caller);
-	site->caller = caller;
-	site->chain = NULL;
-	site->number = k && k->caller == caller ? k->number : 0;
-	site->text[0] = 0;
-	if (site->number && site->number != PMDK)
-		return;
-	if (!site->number && !call_site_is_pmdk(caller)) {
-		add_place(site->text, sizeof(site->text), caller);
-		return;
-	}
-	/* The same place of a library is called by many. */
 	const void *frame = __builtin_frame_address(0);
 	struct chain *c;
 	bool known = find_chain(caller, frame, &c);
@@ -174,6 +184,24 @@ void call_site_find(struct call_site *site, const void *caller)
 	struct unwinding u = {.site = site, .chain = c, .caller = caller};
 	_Unwind_Backtrace(unwind, &u);
 	site->chain = c;
+	if (!u.seen)
+		add_place(site->text, sizeof(site->text), caller);
+}
+
+void call_site_find(struct call_site *site, const void *caller, bool callers)
+{
+	const struct known_site *k = slot_of(caller);
+	site->caller = caller;
+	site->chain = NULL;
+	site->number = !callers && k && k->caller == caller ? k->number : 0;
+	site->text[0] = 0;
+	if (site->number && site->number != CALLED)
+		return;
+	/* The same place of a library is called by many. */
+	if (callers || site->number || call_site_is_pmdk(caller))
+		find_callers(site, caller);
+	else
+		add_place(site->text, sizeof(site->text), caller);
 }
 
 static uint32_t add_source(const char *text)
@@ -216,7 +244,7 @@ uint32_t call_site_number(struct call_site *site)
 		site->number = number_of_text(site->text);
 		if (site->chain) {
 			site->chain->number = site->number;
-			keep_number(site->chain->caller, PMDK);
+			keep_number(site->chain->caller, CALLED);
 		}
 		return site->number;
 	}

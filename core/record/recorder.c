@@ -286,7 +286,7 @@ void recorder_add_unseen(enum record_kind kind, uint64_t off, const char *name, 
 static bool begin_event(const void *caller, uint32_t *source)
 {
 	struct call_site site;
-	call_site_find(&site, caller);
+	call_site_find(&site, caller, true);
 	if (!recorder_lock())
 		return false;
 	*source = call_site_number(&site);
@@ -380,7 +380,7 @@ RECORD_EXPORT void tidemark_record_stored(const void *at, size_t len, const void
 	struct call_site site;
 	if (!pm_maps_has(at))
 		return;
-	call_site_find(&site, pc);
+	call_site_find(&site, pc, false);
 	if (!lock_first())
 		return;
 	recorder->exact++;

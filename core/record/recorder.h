@@ -190,9 +190,9 @@ struct call_site {
 	uint32_t number;     /* 0: it has none yet */
 	char text[512];	     /* then: in words */
 };
-/* The place that calls; if that is in a library of PMDK, what calls that. Without the lock: the
- * dynamic linker has one of its own. */
-void call_site_find(struct call_site *site, const void *caller);
+/* The place that calls, and, if `callers`, what calls that; also if it is in a library of PMDK,
+ * which is left out. Without the lock: the dynamic linker has one of its own. */
+void call_site_find(struct call_site *site, const void *caller, bool callers);
 /* With the lock. */
 uint32_t call_site_number(struct call_site *site);
 /* The number of a chain of calls, innermost first, up to an address of 0. With the lock. */

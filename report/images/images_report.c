@@ -164,6 +164,15 @@ static json_t *doubt_json(const struct images_report *r, json_t *files, enum ima
 		     : NULL;
 }
 
+/* "put (store.c:12), called by main (main.c:3)" */
+static void print_by(FILE *out, const char *by)
+{
+	const size_t n = strcspn(by, ";");
+	fprintf(out, "%.*s", (int)n, by);
+	if (by[n])
+		fprintf(out, ", called by %.*s", (int)strcspn(by + n + 1, ";"), by + n + 1);
+}
+
 static json_t *moment_json(const struct images_report *r, const struct image_cause *c)
 {
 	const struct pm_log *log = r->log;
@@ -175,15 +184,15 @@ static json_t *moment_json(const struct images_report *r, const struct image_cau
 	/* A marker's source is its name, that of an RNIC's request is what it is. */
 	if (!end && (e->kind == PM_MARK || !strcmp(by, kind)))
 		by = "";
-	return json_of(text_made(
-		json_pack("{s:b, s:s, s:o, s:b, s:I, s:i, s:b, s:I, s:o, s:i, s:i, s:b}", "kill",
-			  r->options->kill, "kind", kind, "by",
-			  JSON_PRINTED(out, fprintf(out, "%.*s", (int)strcspn(by, ";"), by)),
-			  "noticed", e && e->noticed, "event", (json_int_t)c->at, "line",
-			  e ? (int)e->line : 0, "acks", c->acked || log->acks, "acked",
-			  (json_int_t)c->acked, "mark", json_text(log->source[c->mark]), "dirty",
-			  (int)c->dirty, "lines", (int)c->lines, "kept", kept),
-		"images_moment"));
+	return json_of(
+		text_made(json_pack("{s:b, s:s, s:o, s:b, s:I, s:i, s:b, s:I, s:o, s:i, s:i, s:b}",
+				    "kill", r->options->kill, "kind", kind, "by",
+				    JSON_PRINTED(out, print_by(out, by)), "noticed",
+				    e && e->noticed, "event", (json_int_t)c->at, "line",
+				    e ? (int)e->line : 0, "acks", c->acked || log->acks, "acked",
+				    (json_int_t)c->acked, "mark", json_text(log->source[c->mark]),
+				    "dirty", (int)c->dirty, "lines", (int)c->lines, "kept", kept),
+			  "images_moment"));
 }
 
 /* How many words to leave out here: files that the first run wrote are not written once more, all

@@ -166,7 +166,7 @@ log flag-first.log "$flag" "$data" "$flush_data" "$flush_flag" FENCE STOP
 run 1 images -l flag-first.log --model kill --json kill.json -p ./checker
 grep -q '"event_kind": "store"' kill.json || fail 'no kind of the event in the JSON file'
 grep -q '"event_source": "set_data (app.c:10);main (app.c:39)"' kill.json || fail 'no place of the event in the JSON file'
-says 'the process died before the store by set_data (app.c:10), event 1' 'all that was stored is left' '3 different images, of which 1 is bad'
+says 'the process died before the store by set_data (app.c:10), called by main (app.c:39), event 1' 'all that was stored is left' '3 different images, of which 1 is bad'
 run 1 bash -c "$(sed -n 's/^ *once more: //p' out)"
 # That, a program that never flushes is not told by accident.
 log never.log "$data" "$flag" STOP

@@ -92,7 +92,7 @@ shows 'after PUT.BEGIN' '0 of 2' 'more' 'Nothing ever flushes it.' 'and 8 more' 
 log flag-first.log "$flag" "$data" "$flush_data" "$flush_flag" FENCE STOP
 page 1 flag-first.log
 page 1 flag-first.log --model kill
-shows 'the process: all that it had stored is left' 'it is the moment that matters' 'the process died before the store by operator| (app.c:11), event 1'
+shows 'the process: all that it had stored is left' 'it is the moment that matters' 'the process died before the store by operator| (app.c:11), called by '
 log good.log "$data" "$flush_data" FENCE "$flag" "$flush_flag" FENCE STOP
 page 0 good.log
 shows 'Every image is good.' '3 different images'
