@@ -81,6 +81,18 @@ static bool give_line(const struct pm_replay *r, unsigned *left, unsigned i)
 	return left[i] == r->dirty[i].versions;
 }
 
+static bool same_result(const struct image_verdict *a, const struct image_verdict *b)
+{
+	return a->how == b->how && a->number == b->number;
+}
+
+/* -EINTR: there is no time for it. */
+static int judge_in_time(struct image_walk *w, struct image_judge *judge, const unsigned *left,
+			 struct image_verdict *v)
+{
+	return images_left_off(w->o) ? -EINTR : image_walk_judge(w, judge, left, v);
+}
+
 #define GIVEN 32 /* changes of a line that are given back one by one */
 
 /* Of what a line has lost, give back what can be without the image becoming another one: what is
@@ -95,12 +107,10 @@ static int give_some(struct image_walk *w, struct image_judge *judge, unsigned *
 	for (unsigned k = versions; was < versions && --k > was && versions - k <= GIVEN;) {
 		left[i] = k;
 		pm_replay_allow(r, left);
-		error = left[i] != k		? 0
-			: images_left_off(w->o) ? -EINTR
-						: image_walk_judge(w, judge, left, &v);
+		error = left[i] == k ? judge_in_time(w, judge, left, &v) : 0;
 		if (error)
 			break;
-		if (left[i] == k && v.how == bad.how && v.number == bad.number)
+		if (left[i] == k && same_result(&v, &bad))
 			return 0;
 	}
 	left[i] = was;
@@ -126,13 +136,12 @@ static int give_back(struct image_walk *w, struct image_judge *judge, unsigned *
 				left[i] = was;
 				continue;
 			}
-			error = images_left_off(w->o) ? -EINTR
-						      : image_walk_judge(w, judge, left, &v);
+			error = judge_in_time(w, judge, left, &v);
 			if (error) {
 				left[i] = was;
 				break;
 			}
-			fixed[i] = v.how != bad.how || v.number != bad.number;
+			fixed[i] = !same_result(&v, &bad);
 			if (fixed[i])
 				left[i] = was;
 			else
@@ -212,6 +221,56 @@ static unsigned known_cause(const struct image_walk *w, const unsigned *left,
 	return i;
 }
 
+/* This image was not bad in the same way when it was judged again. */
+static int note_unsteady(struct image_walk *w, struct image_cause *c,
+			 const struct image_verdict *again, struct images_result *result)
+{
+	if (result->unsteady++)
+		return 0;
+	result->first_unsteady = *c;
+	result->then = *again;
+	return image_cause_keep(w, w->choice.left, &result->first_unsteady);
+}
+
+/* Judge it again; if it is as bad, make what it has lost less. `left`: what is left then; `judge`
+ * NULL: as much as before. c->verdict: IMAGE_GOOD: it counts for nothing. -EINTR: there was no time
+ * for all of that. */
+static int make_less(struct image_walk *w, struct image_judge *judge, struct image_cause *c,
+		     unsigned *left, struct images_result *result)
+{
+	const bool hangs = c->verdict.how == IMAGE_HANG;
+	const size_t bytes = w->replay.dirties * sizeof(*left);
+	struct image_verdict again = c->verdict;
+	memcpy(left, w->choice.left, bytes);
+	int error = judge ? 0 : -EINTR;
+	/* Once after the other, as it may fail every other time. */
+	for (unsigned i = 0; i < 2 && !hangs && !error && same_result(&again, &c->verdict); i++)
+		error = judge_in_time(w, judge, left, &again);
+	const bool bad = same_result(&again, &c->verdict);
+	if (!error && bad && (c->parts || hangs)) {
+		error = give_back(w, judge, left, c->verdict);
+		if (!error && hangs)
+			image_judge_wait_long(judge);
+		if (!error)
+			error = judge_in_time(w, judge, left, &again);
+	}
+	if (error)
+		return error;
+	if (hangs) /* it may only have been slow */
+		c->verdict = again;
+	if (same_result(&again, &c->verdict)) {
+		if (w->o->checker.recover && !w->o->checker.announced)
+			image_judge_said(judge, c->said);
+		return 0;
+	}
+	/* With what was given back it was bad by chance, or it was so at first. */
+	memcpy(left, w->choice.left, bytes);
+	error = note_unsteady(w, c, &again, result);
+	if (!bad)
+		c->verdict.how = IMAGE_GOOD;
+	return error;
+}
+
 /* `judge` NULL: what it has lost is not made less. *cause: the one that it is, of which there is
  * one image more. */
 static int add_cause(struct image_walk *w, struct image_judge *judge, struct image_cause *c,
@@ -220,20 +279,10 @@ static int add_cause(struct image_walk *w, struct image_judge *judge, struct ima
 	unsigned *left = malloc((w->replay.dirties + 1) * sizeof(*left));
 	if (!left)
 		return -ENOMEM;
-	memcpy(left, w->choice.left, w->replay.dirties * sizeof(*left));
-	int error = judge ? give_back(w, judge, left, c->verdict) : -EINTR;
-	struct image_verdict again = c->verdict;
-	if (!error && c->verdict.how == IMAGE_HANG)
-		image_judge_wait_long(judge);
-	if (!error)
-		error = images_left_off(w->o) ? -EINTR : image_walk_judge(w, judge, left, &again);
-	if (!error && w->o->checker.recover && !w->o->checker.announced)
-		image_judge_said(judge, c->said);
+	int error = make_less(w, judge, c, left, result);
 	result->rough |= error == -EINTR;
 	error = error == -EINTR ? 0 : error;
-	if (c->verdict.how == IMAGE_HANG) /* it may only have been slow */
-		c->verdict = again;
-	if (c->verdict.how == IMAGE_GOOD) {
+	if (error || c->verdict.how == IMAGE_GOOD) {
 		*cause = result->causes;
 		result->bad--;
 		free(left);
@@ -250,7 +299,7 @@ static int add_cause(struct image_walk *w, struct image_judge *judge, struct ima
 	}
 	*cause = i;
 	if (i == result->causes) {
-		error = error ? error : image_cause_keep(w, left, c);
+		error = image_cause_keep(w, left, c);
 		result->cause[result->causes++] = *c;
 	}
 	free(left);

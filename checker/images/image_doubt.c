@@ -25,6 +25,8 @@ enum image_doubt image_doubt(const struct pm_log *log, const struct images_optio
 			     const struct image_cause *c)
 {
 	const struct pm_unseen *name = pm_log_unseen(log, PM_UNSEEN_NAME);
+	if (c->unsteady)
+		return DOUBT_CHECKER;
 	if (flushes_matter(o) && pm_log_unseen(log, PM_UNSEEN_FLUSH))
 		return DOUBT_FLUSHES;
 	if (flushes_matter(o) && pm_log_unseen(log, PM_UNSEEN_FENCE))
@@ -40,7 +42,7 @@ void images_doubt(const struct pm_log *log, const struct images_options *o,
 		  struct images_result *result)
 {
 	/* All of the log: what is in doubt of it if nothing is bad. */
-	const struct image_cause all = {.at = SIZE_MAX};
+	const struct image_cause all = {.at = SIZE_MAX, .unsteady = result->unsteady};
 	result->doubt = result->causes ? DOUBT_NONE : image_doubt(log, o, &all);
 	bool certain = false;
 	for (unsigned i = 0; i < result->causes; i++) {

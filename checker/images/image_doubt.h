@@ -16,13 +16,24 @@
  *
  *	order	An image is bad without a store that may have come before, and good with it
  *		(pm_order.h).
+ *
+ * And so may a checker that is not deterministic:
+ *
+ *	checker	It has said different things of one image.
  */
 struct pm_log;
 struct images_options;
 struct images_result;
 struct image_cause;
 
-enum image_doubt { DOUBT_NONE, DOUBT_FLUSHES, DOUBT_FENCES, DOUBT_NAMES, DOUBT_ORDER };
+enum image_doubt {
+	DOUBT_NONE,
+	DOUBT_FLUSHES,
+	DOUBT_FENCES,
+	DOUBT_NAMES,
+	DOUBT_ORDER,
+	DOUBT_CHECKER
+};
 
 /* Why an image, or those of a cause, may not tell. */
 enum image_doubt image_doubt(const struct pm_log *log, const struct images_options *o,

@@ -10,6 +10,7 @@
 #include "checker/images/image_causes.h"
 #include "checker/seat/judge_seat.h"
 #include "core/clock.h"
+#include "core/text/text.h"
 
 #define CHUNK 128 /* images that a process judges before it takes others, at most ... */
 #define FEW   1024
@@ -205,6 +206,32 @@ static int try_checker(const struct images_options *o, char *why, size_t n)
 	return error;
 }
 
+#define AGAIN 4 /* times that what is bad must be so if the checker is not deterministic */
+
+/* Causes that are bad by chance are in doubt. -EINTR: not all were looked at, and those are, too.
+ */
+static int judge_causes_again(const struct pm_log *log, const struct images_options *o,
+			      struct images_result *result, char *why, size_t n)
+{
+	int error = 0;
+	for (unsigned i = 0; i < AGAIN * result->causes; i++) {
+		struct image_cause *c = &result->cause[i / AGAIN], again = {0};
+		if (c->unsteady)
+			continue;
+		char *spec = TEXT_PRINTED(out, image_spec_print(out, c));
+		if (!error)
+			error = !spec ? -ENOMEM
+				: images_left_off(o)
+					? -EINTR
+					: images_one(log, o, spec, NULL, &again, why, n);
+		c->unsteady = error || again.verdict.how != c->verdict.how ||
+			      again.verdict.number != c->verdict.number;
+		free(again.line);
+		free(spec);
+	}
+	return error;
+}
+
 int images_search(const struct pm_log *log, const struct images_options *o,
 		  struct images_result *result, char *why, size_t n)
 {
@@ -233,6 +260,8 @@ int images_search(const struct pm_log *log, const struct images_options *o,
 		error = image_causes_find(log, o, s->folder, s->images, verdict, result, why, n);
 	if (!error && (partly || result->rough))
 		error = -EINTR;
+	if (!error && result->unsteady)
+		error = judge_causes_again(log, o, result, why, n);
 	images_doubt(log, o, result);
 	if (error == -ENOSPC)
 		snprintf(why, n,
@@ -259,6 +288,7 @@ void images_result_free(struct images_result *result)
 	for (unsigned i = 0; i < result->causes; i++)
 		free(result->cause[i].line);
 	free(result->cause);
+	free(result->first_unsteady.line);
 	memset(result, 0, sizeof(*result));
 }
 

@@ -11,9 +11,10 @@
  * The cause of a bad image is what was lost: which stores and landings, by their places in the
  * program, had not reached the media; and the event before which the power failed where nothing was
  * lost; what then goes wrong in the same way elsewhere, and is told so by the checker, is one
- * cause. Of a bad image without a known cause, lines that were lost are given back one by one as
- * long as it stays bad in the same way. A bad image that has lost all of what a known cause says,
- * and more, counts as one of that cause.
+ * cause. An image without a known cause is judged again: if it is not bad in the same way then, the
+ * checker is not deterministic, and it counts for nothing. Of a bad image without a known cause,
+ * lines that were lost are given back one by one as long as it stays bad in the same way. A bad
+ * image that has lost all of what a known cause says, and more, counts as one of that cause.
  */
 #include <stdio.h>
 #include "checker/campaign/driver.h"
@@ -67,6 +68,7 @@ struct image_cause {
 	uint32_t late; /* with this event, less one, and others before it that may have come earlier
 			* than they stand, these images are good; 0: there are none */
 	enum image_doubt doubt;
+	bool unsteady;	       /* this image was judged again, and not in the same way */
 	char said[IMAGE_SAID]; /* what the checker printed of it first */
 	size_t last;	       /* `at` of the latest image that was counted by what went wrong */
 	uint64_t places;       /* of a cause that has lost nothing: where the power failed else */
@@ -83,7 +85,11 @@ struct images_result {
 	struct image_cause *cause; /* the one with the smallest image number first */
 	unsigned causes;
 	uint64_t untold; /* bad images beyond IMAGE_CAUSES */
-	double seconds;	 /* of the judging */
+	uint64_t
+		unsteady; /* images that were bad, and not in the same way when judged again, ... */
+	struct image_cause first_unsteady; /* ... the first of them, as it was first */
+	struct image_verdict then;	   /* ... and was then */
+	double seconds;			   /* of the judging */
 	struct image_way way;
 	enum image_doubt doubt; /* nobody can tell: there is no cause without a doubt, ... */
 };

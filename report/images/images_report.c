@@ -155,10 +155,12 @@ static json_t *doubt_json(const struct images_report *r, json_t *files, enum ima
 		[DOUBT_NAMES] = "what a power failure leaves of names and lengths of files is not "
 				"judged",
 		[DOUBT_ORDER] = "what is bad is good if stores came before that were noticed "
-				"later"};
+				"later",
+		[DOUBT_CHECKER] = "the checker does not say the same of the same image"};
 	return doubt ? json_of(text_made(json_pack("{s:s, s:b, s:O, s:o}", "why", why[doubt],
 						   "recorded",
-						   doubt != DOUBT_NAMES && have_paths(r->log),
+						   doubt != DOUBT_NAMES && doubt != DOUBT_CHECKER &&
+							   have_paths(r->log),
 						   "files", files, "log", json_text(r->name)),
 					 "images_doubt"))
 		     : NULL;
@@ -271,9 +273,9 @@ void images_conclude(const struct images_report *r, struct conclusion *c)
 			 "Could not tell: %" PRIu64 " of %" PRIu64 " image%s %s bad, and in doubt.",
 			 x->bad, x->images, plural(x->images), x->bad == 1 ? "is" : "are");
 	else if (x->doubt)
-		conclude(
-			c, EXIT_UNSURE,
-			"Could not tell: every image is good, but not all that happened was seen.");
+		conclude(c, EXIT_UNSURE, "Could not tell: every image is good, but %s.",
+			 x->doubt == DOUBT_CHECKER ? "some only when they were judged again"
+						   : "not all that happened was seen");
 	else if (x->bad > 1 && x->bad == x->images)
 		conclude(c, EXIT_BROKEN,
 			 "All %" PRIu64
@@ -305,6 +307,23 @@ void images_conclude(const struct images_report *r, struct conclusion *c)
 	}
 }
 
+/* Of an image that was judged in two ways. */
+static json_t *unsteady_json(const struct images_report *r)
+{
+	const struct images_result *x = r->result;
+	char words[VERDICT_WORDS], then[VERDICT_WORDS];
+	if (!x->unsteady)
+		return NULL;
+	image_verdict_words(&r->options->checker, &x->first_unsteady.verdict, words, sizeof(words));
+	image_verdict_words(&r->options->checker, &x->then, then, sizeof(then));
+	char *image = TEXT_PRINTED(out, image_spec_print(out, &x->first_unsteady));
+	json_t *all = json_pack("{s:I, s:o, s:o, s:o}", "images", (json_int_t)x->unsteady, "first",
+				json_text(words), "then", json_text(then), "again",
+				JSON_PRINTED(out, print_command(out, r, image)));
+	free(image);
+	return all;
+}
+
 static json_t *remarks_json(const struct images_report *r, const json_t *doubt)
 {
 	const struct images_result *x = r->result;
@@ -312,12 +331,12 @@ static json_t *remarks_json(const struct images_report *r, const json_t *doubt)
 	const bool flushes = r->log->has_flush || pm_log_unseen(r->log, PM_UNSEEN_FLUSH) ||
 			     domain_nic_flush_reaches(&o->hw) ||
 			     (!o->kill && o->hw.domain != DOMAIN_DMP);
-	return json_pack("{s:O*, s:I, s:s*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b}", "doubt",
-			 doubt, "early", (json_int_t)(r->from ? x->skipped : 0), "from", r->from,
-			 "rough", x->rough, "untold", (json_int_t)x->untold, "told", IMAGE_CAUSES,
-			 "bounded", (json_int_t)x->bounded, "most", (int)o->most, "unchecked",
-			 !x->cuts && !r->left_off && !r->from, "never_flushes", !flushes, "kill",
-			 o->kill);
+	return json_pack(
+		"{s:O*, s:o*, s:I, s:s*, s:b, s:I, s:i, s:I, s:i, s:b, s:b, s:b}", "doubt", doubt,
+		"unsteady", unsteady_json(r), "early", (json_int_t)(r->from ? x->skipped : 0),
+		"from", r->from, "rough", x->rough, "untold", (json_int_t)x->untold, "told",
+		IMAGE_CAUSES, "bounded", (json_int_t)x->bounded, "most", (int)o->most, "unchecked",
+		!x->cuts && !r->left_off && !r->from, "never_flushes", !flushes, "kill", o->kill);
 }
 
 /* --- JSON --- */
@@ -477,7 +496,7 @@ static void add_results(json_t *all, const struct images_report *r)
 		json_array_append_new(causes, cause_json(r, &x->cause[i], i + 1));
 	json_object_update_new(
 		all, json_pack("{s:s, s:s, s:b, s:O, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:I, "
-			       "s:I, s:O*, s:o}",
+			       "s:I, s:I, s:O*, s:o}",
 			       "model", r->options->kill ? "kill" : "power", "domain",
 			       domain_of(r->options), "ddio", r->options->hw.ddio == DDIO_ON,
 			       "hardware", json_object_get(shown, "hardware"), "events",
@@ -485,8 +504,8 @@ static void add_results(json_t *all, const struct images_report *r)
 			       (json_int_t)x->bounded, "images", (json_int_t)x->images, "judged",
 			       (json_int_t)x->judged, "bad", (json_int_t)x->bad, "complete",
 			       !r->left_off, "ended", r->log->stopped, "unseen", (json_int_t)unseen,
-			       "unordered", (json_int_t)count_unordered(r->log, &told), "doubt",
-			       doubt, "causes", causes));
+			       "unordered", (json_int_t)count_unordered(r->log, &told), "unsteady",
+			       (json_int_t)x->unsteady, "doubt", doubt, "causes", causes));
 	json_object_update_new(
 		shown, json_pack("{s:b, s:i, s:o, s:o}", "contradicted", contradicted, "distinct",
 				 (int)x->causes, "remarks",

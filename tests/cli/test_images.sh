@@ -193,6 +193,29 @@ sed 's/;[^;]* images a second//; s/--jobs .//' out | cmp - one || fail 'three pr
 run 1 images -l many.log -c lib -p ./checker.so -n check --most 20
 says 'more images than were tried (--most 20)'
 
+# --- checkers that say different things of the same image ---
+
+# odd NAME COMMAND: a checker that fails every other time; else the command decides.
+odd() { printf 'n=$(cat %s.n 2>/dev/null || echo 0)\necho $((n + 1)) >%s.n\n[ $((n %% 2)) = 0 ] || exit 3\n%s\n' "$1" "$1" "$2" >"$1.sh"; }
+odd good ':'
+run 3 images -l good.log --jobs 1 --json odd.json --recover 'sh good.sh {}'
+says 'of which 0 are bad' 'could not tell: the checker does not say the same of the same image' \
+	'the checker is not deterministic: of 1 bad image it said something else when it was judged again' \
+	'first "exit status 3", then "good": tidemark images -l good.log'
+grep -q '"unsteady": 1,' odd.json || fail 'no word of it in the JSON file'
+run 3 images -l many.log --jobs 1 --recover 'sh good.sh {}'
+says 'of which 0 are bad'
+# What is bad all the same is a break.
+odd bad 'exec ./checker "$1"'
+run 3 images -l bad.log --jobs 1 --recover 'sh bad.sh {}'
+cat >once.sh <<-'END'
+	[ -e once ] || { >once; exit 3; }
+	exec ./checker "$1"
+END
+run 1 images -l bad.log --jobs 1 --recover 'sh once.sh {}'
+says 'of which 1 is bad, of 1 cause' '1. exit status 1' 'by set_data (app.c:10)' 'the checker is not deterministic: of 1 bad image'
+! grep -q 'could not tell' out || fail 'one that is bad each time is in doubt'
+
 # --- checkers that do more than look ---
 
 for does in write cut grow remove replace; do
