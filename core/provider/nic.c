@@ -499,6 +499,7 @@ static int make(struct whole *w)
 				 NIC_CONTEXTS, w->nic.link->qpn_first, w->nic.link->qpn_limit);
 	w->nic.net->mixed_up = tell_mixed_keys;
 	w->nic.net->equal_keys = config.equal_keys;
+	w->nic.net->gathers_late = config.gathers_late;
 	w->nic.net->lid = config.infiniband ? NIC_LID : 0;
 	w->nic.net->lids = CONFIG_DEVICES_MOST;
 	w->nic.net->gids = config.infiniband ? 1 : GIDS_FILLED;

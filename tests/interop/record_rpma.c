@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A log in a server's PM that a client appends to by librpma alone: "record_rpma server POOL PORT"
- * offers the pool, "record_rpma client PORT N [bug]" appends N entries and then their number,
+ * offers the pool, "record_rpma client PORT N [bug|reuse]" appends N entries and then their number,
  * "record_rpma POOL" looks whether each entry that is counted is whole. The bug: the number is
- * written before the entry is flushed.
+ * written before the entry is flushed. Reuse: an entry's buffer is cleared for the next one before
+ * it has been sent.
  */
 #include <fcntl.h>
 #include <librpma.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,7 +121,7 @@ static void flush(struct rpma_conn *conn, struct rpma_mr_remote *to, size_t off,
 		exit(5);
 }
 
-static int append(const char *port, int n, int bug)
+static int append(const char *port, int n, bool bug, bool reuse)
 {
 	struct rpma_peer *peer = open_peer(RPMA_UTIL_IBV_CONTEXT_REMOTE);
 	struct rpma_peer_cfg *cfg;
@@ -145,6 +147,8 @@ static int append(const char *port, int n, int bug)
 		need(rpma_write(conn, remote, i * ENTRY, mr, 64, ENTRY, RPMA_F_COMPLETION_ON_ERROR,
 				NULL),
 		     "rpma_write");
+		if (reuse)
+			memset(mem + 64, 0, ENTRY);
 		if (!bug)
 			flush(conn, remote, i * ENTRY, ENTRY);
 		char number[sizeof(i)];
@@ -171,6 +175,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && !strcmp(argv[1], "server"))
 		return serve(argv[2], argv[3]);
 	if (argc >= 4 && !strcmp(argv[1], "client"))
-		return append(argv[2], atoi(argv[3]), argc > 4);
+		return append(argv[2], atoi(argv[3]), argc > 4 && !strcmp(argv[4], "bug"),
+			      argc > 4 && !strcmp(argv[4], "reuse"));
 	return 2;
 }

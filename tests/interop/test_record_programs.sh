@@ -64,7 +64,10 @@ pmem2)
 rpma)
 	build gcc "$source.c" librpma librpma.h
 	port=$((20000 + $$ % 20000))
-	for bug in '' bug; do
+	for bug in '' bug reuse; do
+		# Where the RNIC reads data at once, nobody sees that their buffer is used again too early.
+		export TIDEMARK_GATHER=late
+		[ "$bug" != bug ] || TIDEMARK_GATHER=early
 		rm -f pool
 		: >served
 		tidemark record --pm pool --out "rpma$bug.rec" -- ./program server pool $port >served 2>&1 &
@@ -89,5 +92,7 @@ rpma)
 	fi
 	run 1 tidemark images rpmabug.rec --recover ./program --knob ddio=off
 	says 'of 1 cause' 'lost: the landing of 64 bytes' 'by RDMA WRITE or atomic'
+	run 1 tidemark images rpmareuse.rec --recover ./program --model kill
+	says '1. exit status 1'
 	;;
 esac

@@ -22,6 +22,7 @@ const struct nic_setting_name nic_settings[SETTINGS] = {
 	[SETTING_FAULTS] = {"TIDEMARK_FAULTS", "--fault", NULL},
 	[SETTING_PCAP] = {"TIDEMARK_PCAP", "--pcap", NULL},
 	[SETTING_KEYS] = {"TIDEMARK_KEYS", "--keys", NULL},
+	[SETTING_GATHER] = {"TIDEMARK_GATHER", "--gather", NULL},
 	[SETTING_LAYER] = {"TIDEMARK_LAYER", "--layer", NULL},
 	[SETTING_DEVICES] = {"TIDEMARK_DEVICES", "--devices", NULL},
 };
@@ -81,6 +82,11 @@ static int set_either(bool *is_second, const char *first, const char *second, co
 static int set_keys(struct nic_config *config, const char *value)
 {
 	return set_either(&config->equal_keys, "distinct", "equal", value);
+}
+
+static int set_gather(struct nic_config *config, const char *value)
+{
+	return set_either(&config->gathers_late, "early", "late", value);
 }
 
 static int set_layer(struct nic_config *config, const char *value)
@@ -153,6 +159,7 @@ int nic_config_set(struct nic_config *config, enum nic_setting setting, const ch
 		[SETTING_FAULTS] = {set_faults, ""},
 		[SETTING_PCAP] = {set_pcap, "expected a file's name, of less than 1024 bytes"},
 		[SETTING_KEYS] = {set_keys, "expected equal or distinct"},
+		[SETTING_GATHER] = {set_gather, "expected early or late"},
 		[SETTING_LAYER] = {set_layer, "expected ethernet or infiniband"},
 		[SETTING_DEVICES] = {set_devices, "expected a number from 1 to 8"},
 	};
@@ -174,6 +181,8 @@ static const char *show_word(const struct nic_config *config, enum nic_setting s
 		return config->pcap;
 	case SETTING_KEYS:
 		return config->equal_keys ? "equal" : "distinct";
+	case SETTING_GATHER:
+		return config->gathers_late ? "late" : "early";
 	case SETTING_LAYER:
 		return config->infiniband ? "infiniband" : "ethernet";
 	default:

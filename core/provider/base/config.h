@@ -24,6 +24,7 @@ enum nic_setting {
 	SETTING_FAULTS,
 	SETTING_PCAP,
 	SETTING_KEYS,
+	SETTING_GATHER,
 	SETTING_LAYER,
 	SETTING_DEVICES,
 	SETTINGS
@@ -40,6 +41,7 @@ struct nic_config {
 	char faults[CONFIG_FAULTS_BYTES]; /* faults.h has the language */
 	char pcap[CONFIG_PATH_BYTES];	  /* "": none */
 	bool equal_keys;		  /* a region's lkey and rkey are one number */
+	bool gathers_late;		  /* data are read when their completion is asked for */
 	unsigned devices;		  /* 1 to CONFIG_DEVICES_MOST */
 	bool infiniband;		  /* the port's link layer; else Ethernet */
 	char why[200];			  /* what was expected, of the setting that was refused */

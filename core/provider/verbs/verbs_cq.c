@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/provider/verbs/context.h"
 #include "core/provider/verbs/verbs.h"
+#include "core/rnic/objects/post.h"
 
 static struct rnic_cq *to_cq(struct ibv_cq_ex *ex)
 {
@@ -56,6 +57,7 @@ int nic_poll_cq(struct ibv_cq *cq, int n, struct ibv_wc *wc)
 	nic_lock(nic);
 	int got = rnic_poll_cq(cq, n, wc);
 	if (got == 0) {
+		post_ask(nic->net, cq);
 		nic_poll(nic, own, (uint32_t)n);
 		got = rnic_poll_cq(cq, n, wc);
 	}
@@ -68,6 +70,7 @@ static int arm(struct nic *nic, struct ibv_cq *cq, int solicited_only)
 {
 	/* The program is about to wait, perhaps by a call of its own. */
 	nic_hand_over(nic);
+	post_ask(nic->net, cq);
 	return rnic_req_notify_cq(cq, solicited_only);
 }
 
@@ -85,6 +88,7 @@ static int start_poll(struct ibv_cq_ex *cq, struct ibv_poll_cq_attr *attr)
 	nic_lock(nic);
 	int error = cq_ex_start(cq, attr);
 	if (error == ENOENT) {
+		post_ask(nic->net, ibv_cq_ex_to_cq(cq));
 		nic_poll(nic, to_cq(cq), UINT32_MAX);
 		error = cq_ex_start(cq, attr);
 	}

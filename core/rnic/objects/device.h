@@ -53,8 +53,9 @@ struct rnic_net {
 	/* Takes the packets for queue pair 1. NULL: they are for no queue pair. */
 	void (*management)(struct rnic_net *net, struct packet *pkt);
 	/* What cards of the field have and a simulation has not (rnic_net_on()). */
-	bool equal_keys; /* a region's rkey is its lkey */
-	unsigned gids;	 /* that may be sources of a path; the link resolves more than one each */
+	bool equal_keys;   /* a region's rkey is its lkey */
+	bool gathers_late; /* a request waits until its completion is asked for: post_ask() */
+	unsigned gids;	   /* that may be sources of a path; the link resolves more than one each */
 	uint16_t lid, lids; /* the first one of the ports of the net, whose link layer is
 			       InfiniBand, and how many; 0: Ethernet */
 	/* A key was taken for the region's other one (mixed_keys.h). May be NULL. */

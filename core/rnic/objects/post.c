@@ -11,6 +11,11 @@
  * The RNIC learns of a request when the doorbell reaches it, after the stores that
  * the CPU did before (struct rnic_memory, post()).
  *
+ * A live program that uses a buffer again too early is not found out where the RNIC reads it at
+ * once. So in a net that gathers late, doorbells reach the RNIC as late as the program can tell:
+ * when it looks for a completion in vain, up to the next request that has one; or after LATE_NS, as
+ * it may wait for something else, its peer's answer in memory.
+ *
  * Errors that a driver finds are returned at once (EINVAL, ENOMEM for a full
  * queue) with *bad_wr; those that a card finds become work completions.
  */
@@ -316,6 +321,8 @@ void post_step(struct rnic_qp *qp)
 
 /* --- the doorbell --- */
 
+#define LATE_NS 10000000
+
 /* What the RNIC learns of a queue pair's requests. */
 struct doorbell {
 	struct rnic_qp *qp;
@@ -351,6 +358,37 @@ static void ring(void *arg)
 		req_kick(qp);
 }
 
+static void ring_until(struct rnic_qp *qp, uint32_t until)
+{
+	ring(&(struct doorbell){qp, qp->req.rung, until, qp->resets});
+}
+
+static void fire_late(void *arg)
+{
+	struct rnic_qp *qp = arg;
+	if (alarm_fired(qp_ground(qp), &qp->req.late))
+		ring_until(qp, qp->sq.posted);
+}
+
+void post_ask(struct rnic_net *net, const struct ibv_cq *cq)
+{
+	for (uint32_t i = 0; net->gathers_late && i < net->qps; i++) {
+		struct rnic_qp *qp = net->qp[i];
+		if (!qp || qp->req.rung == qp->sq.posted ||
+		    (qp->ibv.send_cq != cq && qp->ibv.recv_cq != cq))
+			continue;
+		uint32_t until = qp->sq.done;
+		while (until != qp->sq.posted &&
+		       !((struct wqe *)queue_at(&qp->sq, until++))->signaled)
+			;
+		/* An answer may be awaited. */
+		if (qp->ibv.send_cq != cq)
+			until = qp->sq.posted;
+		if ((int32_t)(until - qp->req.rung) > 0)
+			ring_until(qp, until);
+	}
+}
+
 /* Tell the RNIC: after the stores of this CPU that are still on their way to memory. */
 void post_doorbell(struct rnic_qp *qp)
 {
@@ -358,6 +396,10 @@ void post_doorbell(struct rnic_qp *qp)
 	const struct rnic_hca *hca = qp->hca;
 	assert(bell.posted - bell.first <= qp->sq.max_wr);
 	qp->req.announced = qp->sq.posted;
+	if (hca->net->gathers_late) {
+		alarm_set(qp_ground(qp), &qp->req.late, CHAIN_OTHER, LATE_NS, fire_late, qp);
+		return;
+	}
 	if (!hca->memory->post || !hca->memory->has_store_buffers(hca->memory_arg)) {
 		ring(&bell);
 		return;

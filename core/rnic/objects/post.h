@@ -35,5 +35,7 @@ int post_address(struct rnic_qp *qp, struct wqe *wqe, const struct ibv_ah *ah, u
 /* The request in the next slot is posted. */
 void post_commit(struct rnic_qp *qp);
 void post_doorbell(struct rnic_qp *qp);
+/* A program has found this completion queue empty, or is about to wait for it. */
+void post_ask(struct rnic_net *net, const struct ibv_cq *cq);
 
 #endif

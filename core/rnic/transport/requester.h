@@ -21,7 +21,7 @@ struct requester {
 	uint64_t deadline;  /* ns: retransmit then */
 	uint64_t rnr_until; /* ns: the receiver, or the link, was not ready; 0: it is */
 	struct link_patience patience;
-	struct alarm tx, timer, rnr;
+	struct alarm tx, timer, rnr, late; /* late: see post_ask() */
 	struct loss_recovery recovery;
 };
 

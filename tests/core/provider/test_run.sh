@@ -50,8 +50,8 @@ status=0
 # shellcheck disable=SC2016 # the other shell expands it
 [ "$(run -- sh -c 'echo $TIDEMARK_LINK')" = shm ] || die "the environment"
 # shellcheck disable=SC2016
-[ "$(run --keys equal --layer infiniband --devices 2 -- sh -c 'echo $TIDEMARK_KEYS $TIDEMARK_LAYER $TIDEMARK_DEVICES')" = \
-	'equal infiniband 2' ] || die "the environment: keys, layer, devices"
+[ "$(run --keys equal --gather late --layer infiniband --devices 2 -- sh -c 'echo $TIDEMARK_KEYS $TIDEMARK_GATHER $TIDEMARK_LAYER $TIDEMARK_DEVICES')" = \
+	'equal late infiniband 2' ] || die "the environment: keys, gather, layer, devices"
 # The fabric by its old names.
 # shellcheck disable=SC2016
 for old in "TIDEMARK_NET=$net" TIDEMARK_NET=/nowhere; do
