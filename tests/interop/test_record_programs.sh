@@ -92,6 +92,25 @@ rpma)
 	fi
 	run 1 tidemark images rpmabug.rec --recover ./program --knob ddio=off
 	says 'of 1 cause' 'lost: the landing of 64 bytes' 'by RDMA WRITE or atomic'
+	# The same by a client of a server that is started on each image, several at once: in the fabric and at the ports of
+	# the process that judges.
+	cat >restart.sh <<-'END'
+		mkfifo "$TIDEMARK_DIR/said.$$"
+		./program server "$1" "$TIDEMARK_PORT" >"$TIDEMARK_DIR/said.$$" &
+		read -r ready <"$TIDEMARK_DIR/said.$$"
+		./program reader "$TIDEMARK_PORT"
+		status=$?
+		wait
+		exit $status
+	END
+	unset TIDEMARK_FABRIC TIDEMARK_GATHER
+	found() { sed -n 's/ images a second//; s/[0-9]*$//; /once more/d; /^ *[1-9l(]/p; /^the power/p' out; }
+	found >one && grep -q lost: one || fail "nothing is compared"
+	for jobs in 1 2 3; do
+		run 1 tidemark images rpmabug.rec --recover 'tidemark run -- sh restart.sh {}' --knob ddio=off --jobs $jobs
+		found | cmp one || fail "with $jobs at once something else is found"
+	done
+	run 0 tidemark images rpma.rec --recover 'tidemark run -- sh restart.sh {}' --knob ddio=off --jobs 2
 	run 1 tidemark images rpmareuse.rec --recover ./program --model kill
 	says '1. exit status 1'
 	;;
