@@ -76,7 +76,11 @@ struct pm_call {
 	uint32_t words; /* of pm_log.source: the operation, or the answer */
 	uint32_t line;	/* of a file that was read, from 1; or 0 */
 	bool returns;
+	uint8_t early; /* enum pm_early */
 };
+/* A call that was heard of with its answer alone belongs behind its client's answer before, or, if
+ * it is its first one, before all others. */
+enum pm_early { PM_IN_ORDER, PM_AFTER_ANSWER, PM_AT_ONCE };
 
 /* What a program has or does, and what the log does not say. */
 enum pm_unseen_kind {

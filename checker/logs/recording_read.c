@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* See recording_read.h. */
 #include "checker/logs/recording_read.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,11 +34,20 @@ struct reader {
 	} * answer;
 	size_t answers, answer_room;
 	struct printed printed;
-	size_t batches, printed_batch; /* of lines; the latest that had printed ones that count */
-	size_t printed_from; /* the event from which on what that one tells of may have begun */
-	size_t printed_at;   /* ... at which it was begun to be taken */
-	uint64_t at;	     /* of the record */
-	unsigned number;     /* of the record, from 1 */
+	size_t batches; /* of lines */
+	/* Who prints operations: to a file, to one of a process's sockets, or a client by its
+	 * number. */
+	struct printer {
+		uint64_t client, socket;
+		uint32_t process;
+		bool named;
+		size_t batch; /* the latest that had lines of it that count */
+		size_t from;  /* the event from which on what that one tells of may have begun */
+		size_t at;    /* ... at which it was begun to be taken */
+	} * printer;
+	size_t printers, printer_room, sockets;
+	uint64_t at;	 /* of the record */
+	unsigned number; /* of the record, from 1 */
 };
 
 __attribute__((format(printf, 2, 3))) static int wrong(const struct reader *r, const char *fmt, ...)
@@ -319,37 +329,107 @@ static int take_answer(struct reader *r, const struct record *rec)
 	return error || rec->message ? error : place_answers(r);
 }
 
-/* Operations whose ends are printed are one client's, each after the one before. When one began is
- * not known: it may have been as soon as the lines were there that were taken before. */
+/* Whose operation it is, which may begin with a number: then *operation is what follows. `early` is
+ * that of its call. NULL without memory. */
+static struct printer *printer_of(struct reader *r, const struct record *rec, char **operation,
+				  uint8_t *early)
+{
+	char *end;
+	struct printer p = {.client = strtoull(*operation, &end, 10), .batch = SIZE_MAX};
+	p.named = end > *operation && *end == ' ';
+	if (p.named)
+		*operation = end + 1;
+	else
+		p = (struct printer){.socket = rec->off,
+				     .process = rec->off ? rec->process : 0,
+				     .batch = SIZE_MAX};
+	*early = PM_AFTER_ANSWER;
+	for (struct printer *o = r->printer; o < r->printer + r->printers; o++)
+		if (p.named ? o->named && o->client == p.client
+			    : !o->named && o->socket == p.socket && o->process == p.process)
+			return o;
+	if (!ARRAY_RESERVE(r->printer, r->printers, 1, r->printer_room))
+		return NULL;
+	if (p.socket)
+		p.client = ++r->sockets;
+	*early = PM_AT_ONCE;
+	r->printer[r->printers] = p;
+	return &r->printer[r->printers++];
+}
+
+/* What is taken now may have begun as soon as the lines of the same printer were there that were
+ * taken before. */
+static int take_moment(struct reader *r, const struct record *rec, struct printer *p)
+{
+	const struct lines *l = rec->off ? NULL : lines_of(r, rec->process);
+	if (!rec->off && !l)
+		return -ENOMEM;
+	if (l && p->batch == r->batches)
+		return 0;
+	p->from = p->at;
+	p->at = l ? l->event : r->log->events;
+	p->batch = r->batches;
+	return 0;
+}
+
+/* Operations whose ends are printed are those of one client, or of one on each socket, or of those
+ * that they name; of each one after the other. When one began is not known. */
 static int take_printed(struct reader *r, const struct record *rec)
 {
-	char operation[RECORD_WORDS], answer[RECORD_WORDS];
+	char text[RECORD_WORDS], answer[RECORD_WORDS], *operation = text;
+	struct printer *p;
+	struct pm_log *log = r->log;
 	size_t call = NO_CALL;
-	int error = 0;
-	if (!printed_find(&r->printed, (const char *)rec->payload, rec->len, operation, answer,
-			  sizeof(operation)))
+	uint8_t early;
+	if (!printed_find(&r->printed, (const char *)rec->payload, rec->len, text, answer,
+			  sizeof(text)))
 		return 0;
-	if (r->printed_batch != r->batches) {
-		const struct lines *l = lines_of(r, rec->process);
-		if (!l)
-			return -ENOMEM;
-		r->printed_from = r->printed_at;
-		r->printed_at = l->event;
-		r->printed_batch = r->batches;
-	}
-	if (*operation) {
-		r->log->printed = true;
-		error = pm_log_add_call(r->log, 0, false, operation, strlen(operation), 0);
+	int error = 0;
+	if (*text) {
+		p = printer_of(r, rec, &operation, &early);
+		error = p ? take_moment(r, rec, p) : -ENOMEM;
 		if (!error)
-			r->log->call[r->log->calls - 1].event = r->printed_from;
-		call = r->log->calls;
-		if (!error)
-			error = pm_log_add_call(r->log, 0, true, answer, strlen(answer), 0);
+			error = pm_log_add_call(log, p->client, false, operation, strlen(operation),
+						0);
+		if (!error) {
+			log->printed = true;
+			log->call[log->calls - 1].event = p->from;
+			log->call[log->calls - 1].early = early;
+			call = log->calls;
+			error = pm_log_add_call(log, p->client, true, answer, strlen(answer), 0);
+		}
 	}
 	if (error || !ARRAY_RESERVE(r->answer, r->answers, 1, r->answer_room))
 		return error ? error : -ENOMEM;
 	r->answer[r->answers++] = (struct answer){rec, call};
 	return rec->message ? 0 : place_answers(r);
+}
+
+/* Calls that were heard of with their answers alone come to where they may have begun. */
+static int spread_calls(struct pm_log *log)
+{
+	struct pm_call *all = malloc((log->calls + 1) * sizeof(*all));
+	size_t n = 0, next;
+	if (!all)
+		return -ENOMEM;
+	for (size_t i = 0; i < log->calls; i++)
+		if (log->call[i].early == PM_AT_ONCE)
+			all[n++] = log->call[i];
+	for (size_t i = 0; i < log->calls; i++) {
+		const struct pm_call *c = &log->call[i];
+		if (c->early)
+			continue;
+		all[n++] = *c;
+		for (next = i + 1; next < log->calls && log->call[next].client != c->client;)
+			next++;
+		if (next < log->calls && log->call[next].early == PM_AFTER_ANSWER)
+			all[n++] = log->call[next];
+	}
+	assert(n == log->calls);
+	free(log->call);
+	log->call = all;
+	log->call_room = log->calls + 1;
+	return 0;
 }
 
 /* An event that is no answer. Answers may be later than stores, and than a flush, which makes
@@ -518,6 +598,8 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 		wrong(&r, "--ack: %s", why);
 	if (!failed)
 		failed = read_records(&r, bytes);
+	if (!failed && log->printed)
+		failed = spread_calls(log);
 	if (!failed && !pm_log_fits(log))
 		failed = wrong(&r, "its PM does not fit into this machine's memory");
 	if (!failed && !log->files)
@@ -534,5 +616,6 @@ int recording_read_pm(struct pm_log *log, const char *bytes, size_t len, struct 
 	free(r.source);
 	free(r.lines);
 	free(r.answer);
+	free(r.printer);
 	return failed;
 }

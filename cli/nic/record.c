@@ -57,9 +57,9 @@ static const struct option_row rows[] = {
 	 "auto: exact where it was (=)",
 	 REQUEST(stores)},
 	{"ack", "PATTERN",
-	 "a line that the program prints, to stdout or stderr, is an acknowledgement if this "
-	 "extended regular expression is found in it; 'PATTERN => put \\1 \\2': of this "
-	 "operation, of what the groups have found (docs/images.md)",
+	 "a line that the program prints, to stdout or stderr, or writes to a socket, is an "
+	 "acknowledgement if this extended regular expression is found in it; 'PATTERN => put "
+	 "\\1 \\2': of this operation, of what the groups have found (docs/images.md)",
 	 REQUEST(ack)},
 	{"room", "BYTES", "how long it may become (=)", REQUEST(room), 1 << 20, 1ull << 40},
 	OPTION_QUIET(struct request, quiet),

@@ -4,14 +4,17 @@
  * nothing tells of a line when it is written; but each event takes first the lines that were there
  * before it. What is noticed then may have been stored before any of these lines or after it: it
  * comes after a call (RECORD_LINES) and before an answer, so that no image denies what a client
- * knew. Lines that a program prints (--ack) are in files, too, and are taken in the same way.
+ * knew. Lines that a program prints (--ack) are in files, too, and are taken in the same way. Those
+ * that it writes to a socket are told of when that is called.
  */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "core/record/announcement.h"
 #include "core/record/record.h"
@@ -46,6 +49,28 @@ RECORD_EXPORT void tidemark_recorder_call(unsigned client, const char *operation
 RECORD_EXPORT void tidemark_recorder_return(unsigned client, const char *answer)
 {
 	announce(RECORD_RETURN, client, answer, __builtin_return_address(0));
+}
+
+void announced_sent(int fd, const struct iovec *part, size_t parts, const void *caller)
+{
+	static char text[1 << 16]; /* under the lock */
+	size_t len = 0;
+	uint32_t source;
+	if (parts > IOV_MAX || !recorder_event(caller, &source))
+		return;
+	for (size_t i = 0; i < parts && len < sizeof(text); i++) {
+		size_t n = part[i].iov_len < sizeof(text) - len ? part[i].iov_len
+								: sizeof(text) - len;
+		memcpy(text + len, part[i].iov_base, n);
+		len += n;
+	}
+	for (size_t at = 0, n; at < len; at += n + 1) {
+		const char *newline = memchr(text + at, '\n', len - at);
+		n = newline ? (size_t)(newline - (text + at)) : len - at;
+		add(RECORD_PRINTED, (uint64_t)fd + 1, text + at,
+		    n - (n && text[at + n - 1] == '\r'), source, false);
+	}
+	recorder_unlock();
 }
 
 /* --- lines of a file --- */

@@ -119,8 +119,8 @@ enum record_kind {
 			    * of one place that follow are of the same call */
 	RECORD_LINES,	/* a process begins to take lines of RECORD_HISTORY_VARIABLE, none of which
 			 * was there at any record before */
-	RECORD_PRINTED, /* payload: a line that was printed. message 1: by a process that does not
-			 * see all PM */
+	RECORD_PRINTED, /* payload: a line that was printed, or (off: the descriptor, and one more)
+			 * written to a socket. message 1: by a process that does not see all PM */
 	RECORD_SUM,	/* payload: RECORD_CHECKSUM() of all from `off` up to here */
 	/* What a program does and the recording leaves out. payload: its name */
 	RECORD_UNSEEN_FLUSH, /* the program's text has such instructions. source: of one; off: how

@@ -144,28 +144,38 @@ RECORD_EXPORT int prctl(int option, ...)
 
 /* --- what is told to others --- */
 
-static void tells(int fd, const void *caller)
+static void tells(int fd, const struct iovec *part, size_t parts, const void *caller)
 {
 	struct stat st;
-	if (pm_maps_any() && !fstat(fd, &st) && S_ISSOCK(st.st_mode))
+	if (!pm_maps_any() || fstat(fd, &st) || !S_ISSOCK(st.st_mode))
+		return;
+	if (recorder->ack[0])
+		announced_sent(fd, part, parts, caller);
+	else
 		recorder_acknowledges(caller);
 }
 
-#define TELLS(name, parameters, ...)          \
-	RECORD_EXPORT ssize_t name parameters \
-	{                                     \
-		tells(fd, HERE);              \
-		return syscall(__VA_ARGS__);  \
+#define TELLS(name, parameters, part, parts, ...) \
+	RECORD_EXPORT ssize_t name parameters     \
+	{                                         \
+		tells(fd, part, parts, HERE);     \
+		return syscall(__VA_ARGS__);      \
+	}
+#define BYTES                               \
+	&(struct iovec)                     \
+	{                                   \
+		(void *)(uintptr_t)bytes, n \
 	}
 
-TELLS(write, (int fd, const void *bytes, size_t n), SYS_write, fd, bytes, n)
-TELLS(writev, (int fd, const struct iovec *part, int n), SYS_writev, fd, part, n)
-TELLS(send, (int fd, const void *bytes, size_t n, int flags), SYS_sendto, fd, bytes, n, flags, NULL,
-      0)
+TELLS(write, (int fd, const void *bytes, size_t n), BYTES, 1, SYS_write, fd, bytes, n)
+TELLS(writev, (int fd, const struct iovec *part, int n), part, (size_t)n, SYS_writev, fd, part, n)
+TELLS(send, (int fd, const void *bytes, size_t n, int flags), BYTES, 1, SYS_sendto, fd, bytes, n,
+      flags, NULL, 0)
 TELLS(sendto,
       (int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t len),
-      SYS_sendto, fd, bytes, n, flags, to, len)
-TELLS(sendmsg, (int fd, const struct msghdr *message, int flags), SYS_sendmsg, fd, message, flags)
+      BYTES, 1, SYS_sendto, fd, bytes, n, flags, to, len)
+TELLS(sendmsg, (int fd, const struct msghdr *message, int flags), message->msg_iov,
+      message->msg_iovlen, SYS_sendmsg, fd, message, flags)
 
 /* What was stored and announced last, by a process that ends in order. */
 static void end(void)

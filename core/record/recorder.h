@@ -94,6 +94,9 @@ void told_landing(const void *at, size_t len);
 /* Are there lines that clients have written since the last time? What is recorded next may have
  * come after their calls. With the lock. */
 void announced_begin(void);
+/* --ack: these bytes are about to be written to a socket. Without the lock. */
+struct iovec;
+void announced_sent(int fd, const struct iovec *part, size_t parts, const void *caller);
 /* Take them, as late as their answers may be. */
 void announced_take(void);
 /* The program ends: what it has printed is to be there. Without the lock. */

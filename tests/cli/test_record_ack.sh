@@ -83,6 +83,82 @@ rm -f pool
 run 1 tidemark try --pm pool --run './kv pool early' --ack "$ack => put \\1 \\2" --check './kv {} dump' -- --contracts DUR
 says '1. DUR: k'
 
+# What is written to a socket. order; crossed: of two clients the first one's value is stored last, and both are answered then; early:
+# the first one's is not stored yet.
+cat >served.c <<'END'
+#include "core/record/record.h"
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+static unsigned long *p;
+static int client[2][2];
+static const char *printed;
+static void store(unsigned long value)
+{
+	p[0] = value;
+	pmem_persist(p, 8);
+}
+static void answer(int i, int value)
+{
+	char head[] = "STORED k=", tail[16];
+	snprintf(tail, sizeof(tail), "%d\r\n", value);
+	if (printed) {
+		printf("%s %d: STORED k=%d\n", printed, i, value);
+		return;
+	}
+	struct iovec part[] = {{head, sizeof(head) - 1}, {tail, strlen(tail)}};
+	struct msghdr message = {.msg_iov = part, .msg_iovlen = 2};
+	if (write(client[i][0], "VALUE of something\r\n", 20) != 20 || sendmsg(client[i][0], &message, 0) < 0)
+		exit(3);
+}
+int main(int argc, char **argv)
+{
+	p = argc >= 3 ? pmem_map_file(argv[1], 4096, PMEM_FILE_CREATE, 0600, 0, 0) : 0;
+	if (!p || socketpair(AF_UNIX, SOCK_STREAM, 0, client[0]) || socketpair(AF_UNIX, SOCK_STREAM, 0, client[1]))
+		return 2;
+	if (!strcmp(argv[2], "dump"))
+		return p[0] ? printf("k %lu\n", p[0]) < 0 : 0;
+	printed = argv[3];
+	if (!strcmp(argv[2], "crossed"))
+		store(2);
+	if (strcmp(argv[2], "early") != 0)
+		store(1);
+	answer(0, 1);
+	if (strcmp(argv[2], "crossed") != 0)
+		store(2);
+	answer(1, 2);
+	store(3);
+	answer(0, 3);
+	return 0;
+}
+END
+compile served -lpmem -I"$sources"
+# served HOW PATTERN STATUS [WORD]
+served() {
+	rm -f pool
+	run 0 tidemark record --pm pool --out run.rec --ack "$2" -- ./served pool "$1" ${4:+"$4"}
+	run "$3" tidemark images run.rec --contracts LIN,DUR --recover './served {} dump'
+}
+rm -f pool
+run 0 tidemark record --pm pool --out run.rec --ack '^STORED k=[0-9]$' -- ./served pool order
+run 0 tidemark images run.rec --recover true
+says '3 acknowledgements'
+socket='^STORED (k)=([0-9])$ => put \1 \2'
+served order "$socket" 0
+says '3 acknowledgements' ' 0 are bad'
+# Each socket is a client of its own: whose value is the last one is not known.
+served crossed "$socket" 0
+says ' 0 are bad'
+served early "$socket" 1
+says "1. DUR: k is absent; 'put k 1' of client 1 had been answered"
+# What is printed is one client's, if it does not say whose it is.
+line='^who ([0-9]): STORED (k)=([0-9])$'
+served crossed "$line => put \2 \3" 1 who
+says '1. DUR: k has the value of'
+served crossed "$line => \1 put \2 \3" 0 who
+says ' 0 are bad'
+served early "$line => \1 put \2 \3" 1 who
+
 # A program that joins prints where it should; and nobody prints what the other one does.
 tidemark record -q --pm pool --out run.rec --ack joined -- sh -c 'echo begun; until [ -e go ]; do sleep 0.05; done; echo outer' >first 2>&1 &
 until grep -q begun first; do sleep 0.05; done
