@@ -127,10 +127,64 @@ uintptr_t where_in_file(struct where *w, const char *path, uint64_t offset)
 	return module && dwfl_module_getelf(module, &bias) ? offset + bias : 0;
 }
 
-/* Is it a header of the system? <infiniband/verbs.h> has functions, which are no program's own. */
+/* The unit of debug information that `pc` is of. Not each compiler makes the table by which
+ * elfutils finds it. */
+static Dwarf_Die *unit_at(struct where *w, uintptr_t pc, Dwarf_Addr *bias)
+{
+	Dwarf_Die *unit = w && pc ? dwfl_addrdie(w->dwfl, pc, bias) : NULL;
+	Dwfl_Module *module = w && pc && !unit ? dwfl_addrmodule(w->dwfl, pc) : NULL;
+	while (module && (unit = dwfl_module_nextcu(module, unit, bias)) != NULL)
+		if (dwarf_haspc(unit, pc - *bias) > 0)
+			break;
+	return unit;
+}
+
+static const char *line_at(struct where *w, uintptr_t pc, int *number)
+{
+	Dwarf_Addr bias;
+	Dwarf_Die *unit = unit_at(w, pc, &bias);
+	Dwarf_Line *line = unit ? dwarf_getsrc_die(unit, pc - bias) : NULL;
+	if (line && number && dwarf_lineno(line, number))
+		*number = 0;
+	return line ? dwarf_linesrc(line, NULL, NULL) : NULL;
+}
+
+/* Is it a header of the system, or the library of a language? <infiniband/verbs.h> has functions,
+ * which are no program's own. */
 static bool is_of_system(const char *file)
 {
-	return !strncmp(file, "/usr/", 5);
+	return !strncmp(file, "/usr/", 5) || !strncmp(file, "/rustc/", 7) ||
+	       strstr(file, "/rustlib/src/");
+}
+
+#define SCOPES 64
+
+/* May functions stand within it? In Rust they do. */
+static bool holds_functions(Dwarf_Die *die)
+{
+	const int tag = dwarf_tag(die);
+	return tag == DW_TAG_namespace || tag == DW_TAG_structure_type ||
+	       tag == DW_TAG_enumeration_type || tag == DW_TAG_union_type;
+}
+
+/* The scopes within `die` that `pc` is in, the innermost first; returns how many.
+ * dwarf_getscopes() knows functions of a unit alone. */
+static int scopes_at(Dwarf_Die *die, Dwarf_Addr pc, Dwarf_Die scope[SCOPES])
+{
+	Dwarf_Die child;
+	int n = 0;
+	if (dwarf_child(die, &child))
+		return 0;
+	do {
+		if (holds_functions(&child)) {
+			n = scopes_at(&child, pc, scope);
+		} else if (dwarf_haspc(&child, pc) > 0) {
+			n = scopes_at(&child, pc, scope);
+			if (n < SCOPES)
+				scope[n++] = child;
+		}
+	} while (!n && !dwarf_siblingof(&child, &child));
+	return n;
 }
 
 /* The call that an inlined scope stands for. NULL: it has none. */
@@ -152,20 +206,18 @@ static const char *call_of(Dwarf_Die *unit, Dwarf_Die *scope, int *number)
 static const char *find_call(struct where *w, uintptr_t pc, int *number)
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *scopes = NULL, *unit = dwfl_addrdie(w->dwfl, pc, &bias);
+	Dwarf_Die scopes[SCOPES], *unit = unit_at(w, pc, &bias);
 	const char *file = NULL;
-	int n = unit ? dwarf_getscopes(unit, pc - bias, &scopes) : 0;
+	int n = unit ? scopes_at(unit, pc - bias, scopes) : 0;
 	for (int i = 0; i < n && (!file || is_of_system(file)); i++)
 		file = call_of(unit, &scopes[i], number);
-	free(scopes);
 	return file && !is_of_system(file) ? file : NULL;
 }
 
 const char *where_source(struct where *w, uintptr_t pc, int *number)
 {
 	int call = 0;
-	Dwfl_Line *line = w && pc ? dwfl_getsrc(w->dwfl, pc) : NULL;
-	const char *file = line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL) : NULL;
+	const char *file = line_at(w, pc, number);
 	const char *caller = file && is_of_system(file) ? find_call(w, pc, &call) : NULL;
 	if (!caller)
 		return file;
@@ -215,9 +267,9 @@ static const char *name_of(Dwarf_Die *function)
 const char *where_inlined(struct where *w, uintptr_t pc)
 {
 	Dwarf_Addr bias;
-	Dwarf_Die *scopes = NULL, *unit = w && pc ? dwfl_addrdie(w->dwfl, pc, &bias) : NULL;
+	Dwarf_Die scopes[SCOPES], *unit = unit_at(w, pc, &bias);
 	const char *file = unit ? where_path(w, pc, NULL) : NULL, *name = NULL;
-	int n = file ? dwarf_getscopes(unit, pc - bias, &scopes) : 0, call;
+	int n = file ? scopes_at(unit, pc - bias, scopes) : 0, call;
 	for (int i = 0; i < n && !name; i++) {
 		if (dwarf_tag(&scopes[i]) != DW_TAG_inlined_subroutine)
 			continue;
@@ -227,14 +279,12 @@ const char *where_inlined(struct where *w, uintptr_t pc)
 		if (!file)
 			break;
 	}
-	free(scopes);
 	return name;
 }
 
 const char *where_path(struct where *w, uintptr_t pc, int *number)
 {
-	Dwfl_Line *line = dwfl_getsrc(w->dwfl, pc);
-	return line ? dwfl_lineinfo(line, NULL, number, NULL, NULL, NULL) : NULL;
+	return line_at(w, pc, number);
 }
 
 bool where_together(struct where *w, uintptr_t a, uintptr_t b)

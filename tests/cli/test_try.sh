@@ -164,6 +164,62 @@ compile late
 run 0 tidemark images -l two.log --pool zero --jobs 1 --recover ./late
 ! grep -q 'was started for each image' out || fail 'the checker was started for each image'
 
+# Programs of clang and rustc that are linked to gcc's library tell of their stores, too; places have lines in any case, those of
+# an intrinsic in Rust's own library that of the call.
+cp "$sources/examples/programs/index.c" .
+compile index
+if command -v clang >/dev/null; then
+	clang -g -O1 -fsanitize=thread -c index.c && clang index.o -ltsan -o told || fail 'clang'
+	clang -g -O1 index.c -o noticed || fail 'clang'
+	for how in told noticed; do
+		rm -f pool
+		run 1 tidemark try --pm pool --run "./$how pool put 1 5 bug" --check ./index
+		says '10 stores, 10 flushes, 5 fences' 'the power failed before the fence by put (index.c:'
+	done
+	run 1 tidemark try --pm pool --run './told pool put 6 8 bug' --check ./index
+	says 'by put (index.c:'
+fi
+cat >index.rs <<'END'
+use std::arch::x86_64::{_mm_clflush, _mm_sfence};
+use std::fs::OpenOptions;
+use std::os::fd::AsRawFd;
+extern "C" { fn mmap(at: *mut u8, len: usize, prot: i32, flags: i32, fd: i32, off: i64) -> *mut u8; }
+#[inline(never)]
+fn put(pool: *mut u64, i: usize) {
+    unsafe {
+        pool.add(8 * (1 + i)).write_volatile(i as u64 + 5); // line 8
+        pool.write_volatile(i as u64 + 1);
+        _mm_clflush(pool as *const u8); // line 10
+        _mm_sfence();
+        _mm_clflush(pool.add(8 * (1 + i)) as *const u8);
+        _mm_sfence();
+    }
+}
+fn main() {
+    let a: Vec<String> = std::env::args().collect();
+    let f = OpenOptions::new().read(true).write(true).create(true).open(&a[1]).unwrap();
+    f.set_len(4096).unwrap();
+    let pool = unsafe { mmap(std::ptr::null_mut(), 4096, 3, 1, f.as_raw_fd(), 0) } as *mut u64;
+    for i in 0..3 {
+        if a.len() > 2 {
+            put(pool, i);
+        } else if unsafe { pool.read_volatile() } > i as u64 && unsafe { pool.add(8 * (1 + i)).read_volatile() } != i as u64 + 5 {
+            std::process::exit(1);
+        }
+    }
+}
+END
+told='-Zsanitizer=thread -Zexternal-clangrt -Cunsafe-allow-abi-mismatch=sanitizer -Clink-arg=-ltsan -Clink-arg=-Wl,--unresolved-symbols=ignore-all'
+# shellcheck disable=SC2086 # words
+if rustc -g -O -o rust index.rs >out 2>&1 && RUSTC_BOOTSTRAP=1 rustc -g -O $told -o rust-told index.rs >out 2>&1; then
+	rm -f pool
+	run 1 tidemark try --pm pool --run './rust pool put' --check ./rust
+	says 'the power failed before the fence by index::put (index.rs:10)'
+	rm -f pool
+	run 1 tidemark try --pm pool --run './rust-told pool put' --check ./rust
+	says '6 that the program told of' 'by index::put (index.rs:8)'
+fi
+
 # Wrong use; a recording of an earlier call is not taken for that of a program that cannot be recorded.
 bad 'expected --pm PATH, --run CMD and --check CMD' tidemark try --pm pool --run true
 bad '--run ./nothing: No such file or directory; expected a program' tidemark try --pm pool --run ./nothing --check true
