@@ -32,6 +32,7 @@
 #include "cli/options.h"
 #include "core/provider/base/config.h"
 #include "core/provider/base/fabric_dir.h"
+#include "core/rt/asan.h"
 #include "core/text/regular.h"
 
 #define PRELOAD "libtidemark-verbs.so"
@@ -185,11 +186,20 @@ static const char *refuses_preload(int fd)
 	return "it is linked statically";
 }
 
+/* Our library has sanitizers if this program has them, and they want to be the program's. */
+static bool lacks_sanitizers(const struct stat *program)
+{
+	struct stat own;
+
+	return TM_ASAN && !stat("/proc/self/exe", &own) &&
+	       (own.st_ino != program->st_ino || own.st_dev != program->st_dev);
+}
+
 static int check_program(const char *command, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const char *why = NULL;
-	struct stat is;
+	struct stat is = {0};
 
 	if (fd < 0)
 		return 0; /* execute only: the kernel decides */
@@ -198,6 +208,8 @@ static int check_program(const char *command, const char *path)
 		why = "it is setuid or setgid";
 	else if (geteuid() && fgetxattr(fd, "security.capability", NULL, 0) > 0)
 		why = "it has capabilities of its own";
+	else if (lacks_sanitizers(&is))
+		why = "it has no sanitizers, as this build of Tidemark has";
 	else
 		why = refuses_preload(fd);
 	close(fd);
