@@ -145,10 +145,10 @@ run 0 tidemark images run.rec --recover true
 says '3 acknowledgements'
 socket='^STORED (k)=([0-9])$ => put \1 \2'
 served order "$socket" 0
-says '3 acknowledgements' ' 0 are bad'
+says '3 acknowledgements' 'none of them bad'
 # Each socket is a client of its own: whose value is the last one is not known.
 served crossed "$socket" 0
-says ' 0 are bad'
+says 'none of them bad'
 served early "$socket" 1
 says "1. DUR: k is absent; 'put k 1' of client 1 had been answered"
 # What is printed is one client's, if it does not say whose it is.
@@ -156,7 +156,7 @@ line='^who ([0-9]): STORED (k)=([0-9])$'
 served crossed "$line => put \2 \3" 1 who
 says '1. DUR: k has the value of'
 served crossed "$line => \1 put \2 \3" 0 who
-says ' 0 are bad'
+says 'none of them bad'
 served early "$line => \1 put \2 \3" 1 who
 
 # A program that joins prints where it should; and nobody prints what the other one does.
