@@ -426,6 +426,8 @@ static const struct {
 
 TESTS(servers_fail_at_their_places, ROWS_OF(alone))
 {
+	if (!in_share(_i))
+		return;
 	struct searched *few = bench_new(alone[_i].store, alone[_i].workload, alone[_i].knobs);
 	struct searched *all = bench_new(alone[_i].store, alone[_i].workload, alone[_i].knobs);
 	struct outcomes *own = all->ex.outcomes;

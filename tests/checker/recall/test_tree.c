@@ -222,7 +222,7 @@ TESTS(small_tree, ROWS_OF(tried) / 3)
 
 TESTS(mutant_is_noticed, TREE_MUTANTS)
 {
-	if (_i <= TREE_MUTANT_NONE)
+	if (_i <= TREE_MUTANT_NONE || !in_share(_i))
 		return;
 	struct explore_limits limits = campaign_default.limits;
 

@@ -9,7 +9,7 @@
 #include "tests/checker/explore/budget.h"
 
 #define FIRST_SEED 5 /* draws ten keys of 31 bytes each for one workload */
-#define SEEDS	   12
+#define SEEDS	   6
 
 /* One run of each workload, for as long as it takes to see that the load phase goes well. */
 static void make(struct campaign *c, const struct tm_store *store, bool one_config)
