@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "report/models/guarantees.h"
 #include "report/text.h"
+#include "scenarios/stores.h"
 
 #define BAR 30 /* columns of all of it */
 
@@ -210,6 +211,18 @@ static int compare_all(const struct request *o, const struct campaign *c, const 
 	return status;
 }
 
+/* A store of one's own is compared with all others, unless some of them are named, too. */
+static void with_others(struct option_names *named)
+{
+	bool own = true;
+	for (unsigned i = 0; i < named->n; i++) {
+		const struct tm_store *store = store_find(named->name[i]);
+		own &= store && store_path(store);
+	}
+	if (own)
+		named->n = 0;
+}
+
 static int check(const struct request *o)
 {
 	if ((uint64_t)o->y.ops * o->y.clients > TIMES_MAX_OPS)
@@ -240,6 +253,8 @@ int times_main(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	struct profile p;
+	if (o.contracts)
+		with_others(&o.a.store);
 	status = arguments_configs(&o.a, &c);
 	if (!status)
 		status = check(&o);

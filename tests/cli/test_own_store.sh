@@ -20,8 +20,9 @@ run 0 tidemark mutants ./mine.so
 says 'found 1 of 1'
 run 0 tidemark list bugs ./mine.so
 says flag_only
-run 0 tidemark times --contracts ./mine.so herd
-says '^. . mine .*  p   p   p   p   p'
+run 0 tidemark times --contracts ./mine.so
+grep -q '^. . mine .*  p   p   p   p   p' out || fail "its promises are not in the table"
+grep -q '^. . farm .*  [.]   [.]   [.]   [.]   [.]' out || fail "it is alone in the table"
 cp mine.c whole.c
 sed -i 's|^\t\tpmem_persist(r, record_bytes.*|\t\t;|' mine.c
 run 2 make quick
