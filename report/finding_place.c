@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See finding_place.h. Best is the store that the cause names first: one that was lost, or that
- * survived too early. What a NIC wrote has no line. Where no store is named, it is the flush or the
- * read that is, and if none is, the store's recovery.
+ * See finding_place.h. It is the place that the cause says to look at first; if none is known, the
+ * store's recovery.
  */
 #include "report/finding_place.h"
 #include <stdlib.h>
@@ -50,23 +49,10 @@ static bool place_at(struct where *where, uintptr_t pc, const char *top, struct 
 	return true;
 }
 
-static bool place_of_cause(const struct event_trace *st, bool writes, const char *top,
-			   struct finding *one)
-{
-	for (unsigned i = 0; i < st->cause.events; i++) {
-		const struct logged_event *e = event_log_at(&st->record, st->cause.event[i]);
-		if (e && (!writes || e->kind == TRACED_STORE) &&
-		    place_at(st->where, e->pc, top, one))
-			return true;
-	}
-	return false;
-}
-
 void finding_place(const struct event_trace *st, const char *top, struct finding *one)
 {
-	if (place_of_cause(st, true, top, one) || place_of_cause(st, false, top, one))
-		return;
-	finding_place_of_store(st->trace->setup.store, top, one);
+	if (!place_at(st->where, st->cause.first, top, one))
+		finding_place_of_store(st->trace->setup.store, top, one);
 }
 
 void finding_place_of_store(const struct tm_store *store, const char *top, struct finding *one)

@@ -122,6 +122,22 @@ unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
 	return found;
 }
 
+bool callers_are_many(const struct callers *c, struct where *where, uintptr_t pc)
+{
+	const uintptr_t begin = where_begin(where, pc);
+	uintptr_t from = 0;
+	for (uint32_t s = 1; s < c->n; s++)
+		for (unsigned i = 0; i + 1 < CALLERS_DEEP && c->stack[s][i]; i++) {
+			const uintptr_t by = c->stack[s][i + 1];
+			if (!by || by == from || where_begin(where, c->stack[s][i] - 1) != begin)
+				continue;
+			if (from)
+				return true;
+			from = by;
+		}
+	return false;
+}
+
 bool callers_of_store(struct where *where, uintptr_t pc)
 {
 	return pc && whose_is(where, pc) == OF_STORE;

@@ -26,6 +26,8 @@ void callers_free(struct callers *c);
  * 0. Returns how many, at most n. */
 unsigned callers_in_store(const struct callers *c, uint32_t stack, uintptr_t pc,
 			  struct where *where, uintptr_t *out, unsigned n);
+/* Is the function around this address called from several places, so that those say more? */
+bool callers_are_many(const struct callers *c, struct where *where, uintptr_t pc);
 /* Is this address in the store's own code, and not in what stores share? 0: it is not. */
 bool callers_of_store(struct where *where, uintptr_t pc);
 /* Or in that? */

@@ -26,6 +26,8 @@
  * (cause_moment.c). That gives a run that differs little and does not break: what tasks do, or
  * find, only in the one that breaks is told, too (cause_ways.c).
  *
+ * Of all places that are told, the sentence begins with the likeliest ones (cause_first.c).
+ *
  * Every statement is a fact of the event log or of such a variation. If none of these cases
  * applies, the sentence says that no cause could be named, and what differs.
  */
@@ -257,44 +259,6 @@ static int try_first_failure(struct explanation *q)
 	return error;
 }
 
-/* Was all that this line lost written by the NIC? */
-static bool lost_by_nic(const struct explanation *q, const struct deviation *d)
-{
-	const struct logged_line *l = event_log_line(q->r, d->b - 1, d->a);
-	unsigned v = l ? pmem_answer_split(l->versions, d->answer).version : 0;
-	bool nic = l;
-	for (; l && v < l->versions; v++)
-		nic &= q->r->version[l->first_version + v].how.nic;
-	return nic;
-}
-
-/* Where lines of the CPU and lines of the NIC were lost: does it break if the NIC's are kept? */
-static int try_nic_kept(struct explanation *q)
-{
-	const struct deviations *all = &q->t->deviations;
-	struct deviations list = {0};
-	unsigned lines = 0, nic = 0;
-	bool broken = false;
-	int error = 0;
-	for (unsigned i = 0; i < all->n && !error; i++) {
-		bool line = all->d[i].kind == CHOICE_LINE;
-		bool by_nic = line && lost_by_nic(q, &all->d[i]);
-		lines += line;
-		nic += by_nic;
-		if (!by_nic)
-			error = deviations_add(&list, &all->d[i]);
-	}
-	if (nic && nic < lines && !error) {
-		error = cause_replay_breaks(q, &list, NULL, &broken);
-		if (!error)
-			cause_say(q, EVENT_LOG_NONE,
-				  broken ? "it breaks if all that a NIC wrote is kept, too"
-					 : "it does not break if all that a NIC wrote is kept");
-	}
-	deviations_free(&list);
-	return error;
-}
-
 static void explain_crash(struct explanation *q, struct loss *loss, const char *why)
 {
 	unsigned n = cause_find_losses(q, loss);
@@ -339,8 +303,6 @@ static int explain(struct explanation *q, const char *why)
 	}
 	if (!error && crash)
 		error = try_first_failure(q);
-	if (!error && crash)
-		error = try_nic_kept(q);
 	if (!error && crash)
 		error = probe_life(q);
 	if (!error) {
@@ -436,6 +398,7 @@ static int explain_without_failure(struct explanation *q, bool *done)
 		cause_print(q->c->sentence, sizeof(q->c->sentence), "%s%c%.*s", lead,
 			    tolower((unsigned char)sentence[0]),
 			    (int)(sizeof(sentence) - sizeof(lead) - 1), sentence + 1);
+		cause_say_first(&run);
 		/* Their numbers are those of another log, which is equal up to the failure. */
 		unsigned events = q->c->events;
 		q->c->events = 0;
@@ -468,5 +431,9 @@ int cause_find(struct explorer *ex, const struct trace *t, const struct event_lo
 		return explain_start(&q);
 	begin(&q, out); /* the history is still of this replay */
 	int error = explain_without_failure(&q, &done);
-	return error || done ? error : explain_outcome(&q, out);
+	if (!error && !done) {
+		error = explain_outcome(&q, out);
+		cause_say_first(&q);
+	}
+	return error;
 }

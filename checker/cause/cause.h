@@ -43,6 +43,7 @@ struct cause {
 	char fact[CAUSE_FACTS][CAUSE_TEXT]; /* each a line */
 	unsigned facts;
 	char sentence[5 * CAUSE_TEXT]; /* all in one */
+	uintptr_t first;	       /* the place that it says to look at first; 0: none */
 	struct cause_switch made[CAUSE_SWITCHES];
 	unsigned switches;
 	int event[CAUSE_FACTS]; /* in the event log: those that matter */

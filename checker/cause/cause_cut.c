@@ -111,14 +111,13 @@ static const struct deviation *last_failure(const struct explanation *q, unsigne
 	return crash;
 }
 
-/* "x, written by A, survived, and y, which B writes next, was not written yet", each also as a
- * fact. Returns the bytes used of the room. */
-static size_t say_steps(struct explanation *q, int last, int next, uint64_t failed_at, char *buf,
-			size_t room)
+/* "x, written by A, survived, and y, which B writes next, was not written yet". Returns the bytes
+ * used of the room. */
+static size_t say_steps(const struct explanation *q, int last, int next, char *buf, size_t room)
 {
 	const struct logged_event *a = event_log_at(q->r, last),
 				  *b = event_log_at(&q->instead, next);
-	char where[80], by[220], later[40];
+	char where[80], by[220];
 	size_t used = 0;
 	if (a && !event_log_writes(a)) {
 		cause_op(q, a->op, a->machine, by, sizeof(by));
@@ -127,8 +126,6 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 	} else if (a) {
 		cause_place(q, a->off, a->len, where, sizeof(where));
 		cause_doer(q, q->r, a, by, sizeof(by));
-		cause_say(q, last, "before it: %s was written by %s at %.3f us, and survived",
-			  where, by, cause_us(a->at));
 		used = cause_print(buf, room, "%s, written by %s, survived", where, by);
 	} else {
 		used = cause_print(buf, room, "nothing that is read afterwards had been written");
@@ -142,9 +139,6 @@ static size_t say_steps(struct explanation *q, int last, int next, uint64_t fail
 		return used;
 	cause_place(q, b->off, b->len, where, sizeof(where));
 	cause_doer(q, &q->instead, b, by, sizeof(by));
-	cause_later(b->at - failed_at, later, sizeof(later));
-	cause_say(q, EVENT_LOG_NONE, "not any more: %s would have been written %s by %s", where,
-		  later, by);
 	return used + cause_print(buf + used, room - used,
 				  ", and %s, which %s writes next, was not written yet", where, by);
 }
@@ -184,7 +178,7 @@ void cause_explain_cut(struct explanation *q)
 			   q->seen_against[0] && !later ? ", but " : "",
 			   next >= 0 ? " between two steps" : ", and nothing was lost");
 	const struct logged_event *missing = event_log_at(&q->instead, next);
-	used += say_steps(q, done, next, q->r->failed_at[machine], sentence + used, room - used);
+	used += say_steps(q, done, next, sentence + used, room - used);
 	say_unread(q, kept, sizeof(kept));
 	if (missing && event_log_writes(missing))
 		cause_say_missing(q, machine, missing->off, missing->len, checked, sizeof(checked));

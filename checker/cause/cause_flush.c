@@ -175,6 +175,7 @@ static void why_not_fenced(struct explanation *q, struct loss *loss,
 						: "and no fence of that task had come yet",
 		    line);
 	cause_say(q, (int)(flush - q->r->event), NULL);
+	loss->flush = (int)(flush - q->r->event);
 }
 
 /* What makes it durable first in the run with the power on, by whatever flushes or drains it. NULL:
@@ -241,6 +242,7 @@ void cause_why_lost(struct explanation *q, struct loss *loss)
 	const struct event_log *r = q->r;
 	uint64_t line = event_log_at(r, loss->event)->off / LINE * LINE;
 	const struct logged_event *flush = NULL;
+	loss->flush = EVENT_LOG_NONE;
 	for (size_t i = (size_t)loss->event; i < r->machine_from[loss->machine + 1]; i++)
 		if (r->event[i].kind == TRACED_FLUSH &&
 		    event_log_overlaps(&r->event[i], line, LINE))

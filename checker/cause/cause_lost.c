@@ -253,6 +253,8 @@ static void say_survivor(struct explanation *q, int event, bool early, const str
 		  early ? "early" : "kept", place, early ? "after" : "before", that, by,
 		  cause_us(e->at), survived ? "survived" : "was seen before it was lost, too",
 		  frames);
+	cause_suspect(q, SUSPECT_AHEAD, early ? cause_maker(q, cause_spot(q->r, e)) : 0,
+		      "%s is written, ahead of what was lost", place);
 	if (early)
 		cause_print(ahead, size, "; %s, written %s%s by %s, %s", place,
 			    all ? "later" : "after ", all ? "" : that, by,
@@ -284,6 +286,28 @@ static void lost_sentence(struct explanation *q, const struct loss *loss, unsign
 			    q->seen_against[0] ? ", but " : "", q->seen);
 }
 
+/* Whoever has flushed it could have waited for that; who has read it, and then stored what is seen
+ * although it was lost, could have made it durable; else who wrote it. */
+static void suspect_loser(struct explanation *q, const struct loss *loss, const char *where)
+{
+	const struct logged_event *e = event_log_at(q->r, loss->event),
+				  *flush = event_log_at(q->r, loss->flush);
+	const int early = cause_find_early(q, loss);
+	if (flush) {
+		cause_suspect(q, SUSPECT_LOSES, flush->pc, "%s is flushed, but not fenced", where);
+		cause_suspect(q, SUSPECT_LOSES, cause_maker(q, cause_spot(q->r, flush)),
+			      "%s is flushed, but not fenced", where);
+	}
+	if (early >= 0 && e->kind == TRACED_LAND && had_read(q->r, e, (size_t)early))
+		cause_suspect(q, SUSPECT_LOSES,
+			      cause_maker(q, cause_spot(q->r, &q->r->event[early])),
+			      "%s, which was lost, had been read", where);
+	cause_suspect(q, SUSPECT_LOSES, e->kind == TRACED_STORE ? e->pc : 0,
+		      "%s is written, which was lost", where);
+	cause_suspect(q, SUSPECT_LOSES, cause_maker(q, cause_spot(q->r, e)),
+		      "%s is written, which was lost", where);
+}
+
 void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 {
 	char where[80], by[220], ahead[420] = "";
@@ -297,6 +321,7 @@ void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 		cause_doer(q, q->r, e, by, sizeof(by));
 		cause_say(q, loss[i].event, "lost: %s, %swritten by %s at %.3f us; %s", where,
 			  loss[i].several ? "last " : "", by, cause_us(e->at), loss[i].why);
+		suspect_loser(q, &loss[i], where);
 		say_first_look(q, &loss[i]);
 		if (i < 3)
 			cause_say_loser(q, &loss[i]);

@@ -87,6 +87,11 @@ static bool can_be_at(const struct moments *all, const struct moment *m)
 	return m->machine == all->on && choice_allows(CHOICE_STEP, m->d.n, all->of->answer);
 }
 
+static struct spot spot_at(const struct moments *all, unsigned i)
+{
+	return (struct spot){&all->callers, all->at[i].stack, 0};
+}
+
 static void frames_at(const struct explanation *q, const struct moments *all, unsigned i, char *buf,
 		      size_t n)
 {
@@ -122,13 +127,22 @@ static unsigned find_edge(struct explanation *q, unsigned i, const struct moment
 static void say_window_of(struct explanation *q, unsigned i, const struct moments *all, unsigned at)
 {
 	char first[WINDOW_TEXT] = "", last[WINDOW_TEXT] = "";
-	bool known;
+	const char *who = q->t->deviations.d[i].who;
+	bool known, after;
 	const unsigned from = find_edge(q, i, all, at, -1, &known);
+	after = known;
 	if (known)
 		frames_at(q, all, from - 1, first, sizeof(first));
 	const unsigned to = find_edge(q, i, all, at, 1, &known);
 	if (known || to == at)
 		frames_at(q, all, to, last, sizeof(last));
+	if (after && last[0])
+		cause_suspect(q, SUSPECT_JOINT,
+			      cause_joint(q, spot_at(all, from - 1), spot_at(all, to)),
+			      "%s is held, or dies, between two steps", who);
+	if (last[0])
+		cause_suspect(q, SUSPECT_HELD, cause_maker(q, spot_at(all, to)),
+			      "%s, held or dead, was to go on", who);
 	if (first[0] || last[0])
 		cause_say(q, EVENT_LOG_NONE, "window: %s%s%s%s", first[0] ? "after " : "", first,
 			  first[0] && last[0] ? ", and before "

@@ -33,64 +33,6 @@ static bool returned(const struct event_log *r, struct op_label op, unsigned mac
 	return false;
 }
 
-/* The landing before event `read` of the line before `second`, of the same message; or
- * EVENT_LOG_NONE. */
-static int line_before(const struct event_log *r, size_t read, const struct logged_event *second)
-{
-	for (size_t i = read; i-- > r->machine_from[second->machine];) {
-		const struct logged_event *e = &r->event[i];
-		if (e->kind == TRACED_LAND && e->actor == second->actor &&
-		    op_label_equal(e->op, second->op) && e->occurrence == second->occurrence &&
-		    e->off + e->len == second->off)
-			return (int)i;
-	}
-	return EVENT_LOG_NONE;
-}
-
-/* Event `read` lies between the landings `before` and `after` of one message. */
-static void say_half(struct explanation *q, int before, int read, int after)
-{
-	const struct logged_event *b = event_log_at(q->r, before), *r = event_log_at(q->r, read),
-				  *a = event_log_at(q->r, after);
-	char first[80], late[80], by[220], reader[120], read_at[80];
-	cause_place(q, b->off, b->len, first, sizeof(first));
-	cause_place(q, a->off, a->len, late, sizeof(late));
-	cause_place(q, r->off, r->len, read_at, sizeof(read_at));
-	cause_doer(q, q->r, a, by, sizeof(by));
-	cause_op(q, q->op, q->machine, reader, sizeof(reader));
-	cause_say(q, read, "%s reads %s at %.3f us", reader, read_at, cause_us(r->at));
-	cause_say(q, before, "%s is half landed then: %s at %.3f us,", by, first, cause_us(b->at));
-	cause_say(q, after, "but %s only at %.3f us", late, cause_us(a->at));
-	cause_print(q->c->sentence, sizeof(q->c->sentence),
-		    "%s met %s half landed: %s was there at %.3f us, %s came "
-		    "only at %.3f us, and the read of %s at %.3f us lies between; so %s.",
-		    reader, by, first, cause_us(b->at), late, cause_us(a->at), read_at,
-		    cause_us(r->at), q->seen);
-}
-
-/* The reader met a message that had landed in part: lines of it before and after a read. */
-static bool explain_half(struct explanation *q)
-{
-	const struct event_log *r = q->r;
-	for (size_t i = 0; i < r->events; i++) {
-		const struct logged_event *read = &r->event[i];
-		if (!event_log_reads(read) || !event_log_is_of(read, q->op, q->machine))
-			continue;
-		for (size_t k = i + 1; k < r->machine_from[q->machine + 1]; k++) {
-			const struct logged_event *second = &r->event[k];
-			if (second->kind != TRACED_LAND || op_label_equal(second->op, q->op) ||
-			    !event_log_overlaps(second, read->off, read->len))
-				continue;
-			int before = line_before(r, i, second);
-			if (before == EVENT_LOG_NONE)
-				continue;
-			say_half(q, before, (int)i, (int)k);
-			return true;
-		}
-	}
-	return false;
-}
-
 /* The reader followed what an operation had written to a place where that operation wrote only
  * afterwards. */
 static bool explain_early_read(struct explanation *q, size_t from, size_t to)
@@ -259,6 +201,8 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 		cause_say(q, (int)i, "overwritten: %s wrote over it at %.3f us%s", over,
 			  cause_us(e->at), frames);
+		cause_suspect(q, SUSPECT_OVERWRITES, cause_maker(q, cause_spot(r, e)),
+			      "%s is overwritten", where);
 		cause_say(q, read, "it is read at %.3f us", cause_us(r->event[read].at));
 		cause_print(
 			q->c->sentence, sizeof(q->c->sentence),
@@ -391,15 +335,13 @@ void cause_explain_race(struct explanation *q)
 		say_unexplained(q, q->op.kind ? ": no access to PM explains it" : "");
 		return;
 	}
-	if (q->contract == TM_RDA && (explain_half(q) || explain_early_read(q, from, to)))
+	if (q->contract == TM_RDA && explain_early_read(q, from, to))
 		return;
 	if (q->against.kind && explain_late(q, from, to))
 		return;
 	if (explain_unfinished(q, to))
 		return;
 	if (q->against.kind && explain_overwritten(q, to))
-		return;
-	if (explain_half(q))
 		return;
 	/* What is read makes the answer of a GET; a PUT may fail for what is in DRAM. */
 	if (q->contract == TM_OK && q->op.kind != OP_GET)

@@ -72,6 +72,27 @@ static void step_words(const struct explanation *q, const struct event_log *r, i
 			    e->op.kind ? " for " : "", e->op.kind ? op : "", place, frames);
 }
 
+static void suspect_window(struct explanation *q, const struct logged_event *first,
+			   const struct logged_event *last)
+{
+	char before[80] = "", after[80] = "";
+	if (first && event_log_writes(first))
+		cause_place(q, first->off, first->len, before, sizeof(before));
+	if (last && event_log_writes(last))
+		cause_place(q, last->off, last->len, after, sizeof(after));
+	if (before[0] && after[0])
+		cause_suspect(q, SUSPECT_JOINT,
+			      cause_joint(q, cause_spot(&q->instead, first),
+					  cause_spot(&q->instead, last)),
+			      "%s is written, and only then %s", before, after);
+	if (before[0])
+		cause_suspect(q, SUSPECT_MAKES, cause_maker(q, cause_spot(&q->instead, first)),
+			      "%s is written, after which it is wrong", before);
+	if (after[0])
+		cause_suspect(q, SUSPECT_LATE, cause_maker(q, cause_spot(&q->instead, last)),
+			      "%s is written, until which it is wrong", after);
+}
+
 void cause_say_window(struct explanation *q)
 {
 	const struct window *w = &q->window;
@@ -96,6 +117,7 @@ void cause_say_window(struct explanation *q)
 			  "started anew, answers with the value that was expected");
 		return;
 	}
+	suspect_window(q, event_log_at(&q->instead, w->first), event_log_at(&q->instead, w->last));
 	if (w->first < 0 && w->last < 0) {
 		cause_say(q, EVENT_LOG_NONE, "window: it is wrong %s: no step of this run makes it",
 			  when);
@@ -170,6 +192,9 @@ static bool say_look(struct explanation *q, int i, struct op_label op, const cha
 	cause_op(q, op, q->machine, words, sizeof(words));
 	cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 	cause_place(q, e->off, e->len, place, sizeof(place));
+	cause_suspect(q, q->window.known && !q->window.wrong ? SUSPECT_ANSWERS : SUSPECT_READS,
+		      cause_maker(q, cause_spot(r, e)), "%s, for %s, %s %s", actor, words,
+		      e->kind == TRACED_CHECK ? "checks" : "looks", when);
 	if (e->kind == TRACED_CHECK)
 		cause_say(q, i, "%s: %s for %s checks%s; it %s", when, actor, words, frames,
 			  e->holds ? "holds" : "does not hold");
@@ -208,6 +233,8 @@ static void say_whose(struct explanation *q, size_t read)
 		cause_place(q, e->off, e->len, place, sizeof(place));
 		step_words(q, r, (int)k, words, sizeof(words));
 		cause_say(q, (int)k, "found at %s: what %s", place, words);
+		cause_suspect(q, SUSPECT_WROTE, cause_maker(q, cause_spot(r, write)),
+			      "what is read at %s had been written", place);
 		return;
 	}
 }
@@ -231,30 +258,6 @@ static void say_found(struct explanation *q)
 	}
 }
 
-/* Of a race the sentence says how accesses met; and here, which step to look at. */
-static void add_to_sentence(struct explanation *q, bool by_write)
-{
-	char *sentence = q->c->sentence, words[STEP_TEXT];
-	const size_t used = strlen(sentence), room = sizeof(q->c->sentence) - used;
-	if (q->c->kind != CAUSE_RACE || !q->window.known)
-		return;
-	if (by_write) {
-		step_words(q, &q->instead, q->window.first, words, sizeof(words));
-		cause_print(sentence + used, room, " It is wrong since %s.", words);
-		return;
-	}
-	const unsigned kinds = LOOKS | 1u << TRACED_CHECK;
-	int last = find_last(q, q->op, q->machine, false, kinds, EVENT_LOG_NONE, NULL);
-	if (last < 0)
-		last = find_last(q, q->op, q->machine, true, kinds, EVENT_LOG_NONE, NULL);
-	if (last < 0 || q->window.wrong || q->window.crash)
-		return;
-	cause_frames(q, q->r, &q->r->event[last], "", words, sizeof(words));
-	cause_print(sentence + used, room,
-		    " Started anew then, the store answers otherwise; this answer was made in %s.",
-		    words);
-}
-
 void cause_say_answer(struct explanation *q)
 {
 	if (!q->op.kind)
@@ -262,7 +265,6 @@ void cause_say_answer(struct explanation *q)
 	const struct window *w = &q->window;
 	const bool by_step = w->wrong && w->first >= 0;
 	const bool by_write = by_step && event_log_writes(&q->instead.event[w->first]);
-	add_to_sentence(q, by_write);
 	/* Where a write has made it wrong, who reads it is not at fault. */
 	if (!by_write && !say_answer(q, q->op, false) + !say_answer(q, q->op, true) == 2) {
 		say_answer(q, q->within, false);
@@ -306,6 +308,18 @@ static bool recovers(const struct explanation *q, const struct logged_event *e)
 					   !strncmp(actor, "server", 6) && actor[6]);
 }
 
+/* A check that holds should have refused; what does not hold, its caller has made something of. */
+static void suspect_check(struct explanation *q, const struct logged_event *check)
+{
+	const struct spot spot = cause_spot(q->r, check);
+	const enum suspicion rank = q->window.crash && q->window.wrong ? SUSPECT_RECOVERY
+								       : SUSPECT_READS;
+	for (unsigned i = 0; i < 2; i++)
+		cause_suspect(q, rank, cause_caller(q, spot, check->holds ? i : 1 - i),
+			      "recovery checks last, and that %s",
+			      check->holds ? "holds" : "does not hold");
+}
+
 void cause_say_recovery(struct explanation *q)
 {
 	const struct event_log *r = q->r;
@@ -330,11 +344,14 @@ void cause_say_recovery(struct explanation *q)
 		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 		cause_say(q, last, "recovery %s %s%s", write >= 0 ? "writes" : "looks last at",
 			  place, frames);
+		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, e)), "recovery %s %s",
+			      write >= 0 ? "writes" : "looks last at", place);
 	}
 	if (check >= 0) {
 		cause_frames(q, r, &r->event[check], "in ", frames, sizeof(frames));
 		cause_say(q, check, "recovery checks last %s; it %s", frames,
 			  r->event[check].holds ? "holds" : "does not hold");
+		suspect_check(q, &r->event[check]);
 	}
 }
 
@@ -368,5 +385,7 @@ void cause_say_looked_at(struct explanation *q)
 		cause_place(q, e->off, e->len, place, sizeof(place));
 		cause_frames(q, r, &r->event[k], "in ", frames, sizeof(frames));
 		cause_say(q, (int)k, "recovery looked at %s %s", place, frames);
+		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, &r->event[k])),
+			      "recovery looked at %s", place);
 	}
 }

@@ -214,6 +214,8 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 		cause_frames(q, r, e, "it reads in ", frames, sizeof(frames));
 		if (frames[0])
 			cause_say(q, polled, "%s", frames);
+		cause_suspect(q, SUSPECT_WAITS, cause_maker(q, cause_spot(r, e)),
+			      "%s is read again and again", where);
 		used += cause_print(q->c->sentence + used, room - used,
 				    ": %s reads %s again and again", op, where);
 		last = event_log_last_write(r, r->events, e);

@@ -263,9 +263,8 @@ static unsigned find_places(const struct explanation *q, const struct ways *in,
 }
 
 /* " f() at place, g() at place": so many functions, those that no fact names. Returns how many. */
-static unsigned list_functions(const struct explanation *q, const struct ways *in,
-			       const struct ways *out, enum role role, unsigned most, char *buf,
-			       size_t n)
+static unsigned list_functions(struct explanation *q, const struct ways *in, const struct ways *out,
+			       enum role role, unsigned most, char *buf, size_t n)
 {
 	struct candidate *at;
 	const unsigned places = find_places(q, in, out, role, !out, &at);
@@ -280,6 +279,10 @@ static unsigned list_functions(const struct explanation *q, const struct ways *i
 			continue;
 		used += cause_print(buf + used, n - used, "%s%s%s", told ? "," : "", name,
 				    at[i].line);
+		if (out && role == OF_OTHERS && !told)
+			cause_suspect(q, SUSPECT_ONLY, at[i].pc,
+				      "a task of the server comes, or finds something else, only "
+				      "when it breaks");
 		told++;
 	}
 	free(at);

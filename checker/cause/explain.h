@@ -20,6 +20,39 @@ struct window {
 	struct deviation beside;
 };
 
+/* A place that may be at fault, the likeliest first. */
+enum suspicion {
+	SUSPECT_OVERWRITES, /* what was right */
+	SUSPECT_LOSES,	    /* wrote what was lost */
+	SUSPECT_JOINT,	    /* made both steps that the window lies between */
+	SUSPECT_WAITS,	    /* looks at something again and again */
+	SUSPECT_RECOVERY,   /* was to notice what the power failure left */
+	SUSPECT_ANSWERS,    /* made the answer, which the store, started anew, does not give */
+	SUSPECT_ONLY,	    /* is come to only in the run that breaks */
+	SUSPECT_MAKES,	    /* wrote that after which it is wrong */
+	SUSPECT_HELD,	    /* is what a task was about to do that was held */
+	SUSPECT_LATE,	    /* came too late */
+	SUSPECT_AHEAD,	    /* wrote what survived ahead of what was lost */
+	SUSPECT_WROTE,	    /* what was looked at in the end */
+	SUSPECT_READS,
+};
+
+#define SUSPECTS     32 /* more are left out */
+#define SUSPECT_TEXT 200
+
+struct suspect {
+	enum suspicion rank;
+	uintptr_t pc;
+	char why[SUSPECT_TEXT]; /* "where ..." */
+};
+
+/* Where a task was: its calls, and the place if that is known. */
+struct spot {
+	const struct callers *callers;
+	uint32_t stack;
+	uintptr_t pc; /* or 0 */
+};
+
 /* The broken contract of a trace, and what has been found out about it. */
 struct explanation {
 	struct explorer *ex;
@@ -52,6 +85,8 @@ struct explanation {
 	 * pool held it, unread, after the last power failure, -1: nowhere. */
 	const struct setup_value *expected;
 	int64_t expected_at;
+	struct suspect suspect[SUSPECTS];
+	unsigned suspects;
 };
 
 /* --- replays of variations (cause.c) --- */
@@ -137,6 +172,21 @@ int cause_say_deviations(struct explanation *q);
 /* Where the ways of tasks through the code part from those of q->nearest. 0 or -ENOMEM. */
 int cause_say_ways(struct explanation *q);
 
+/* --- where to look first (cause_first.c) --- */
+
+/* Of an event of this log, or of the posting of its request. */
+struct spot cause_spot(const struct event_log *r, const struct logged_event *e);
+/* Places in the store, 0: not known. The n-th function from the innermost; the innermost that is no
+ * helper; and the one in which the ways of two steps part, unless that is the task's loop. */
+uintptr_t cause_caller(const struct explanation *q, struct spot spot, unsigned n);
+uintptr_t cause_maker(const struct explanation *q, struct spot spot);
+uintptr_t cause_joint(const struct explanation *q, struct spot a, struct spot b);
+/* It may be at fault, unless pc is 0: "where" and the words. */
+void __attribute__((format(printf, 4, 5)))
+cause_suspect(struct explanation *q, enum suspicion rank, uintptr_t pc, const char *fmt, ...);
+/* Put the likeliest before the sentence. */
+void cause_say_first(struct explanation *q);
+
 /* --- the kinds of cause; each fills q->c --- */
 
 #define LOSSES 32 /* more are left out */
@@ -144,6 +194,7 @@ int cause_say_ways(struct explanation *q);
 struct loss {
 	uint64_t off, len;
 	int event;    /* its write; the last of several */
+	int flush;    /* that was not fenced; EVENT_LOG_NONE: there was none */
 	bool several; /* at different times */
 	unsigned machine;
 	char why[CAUSE_TEXT];

@@ -13,7 +13,8 @@
 #include <unistd.h>
 #include "core/text/regular.h"
 
-#define FILES 64 /* of where_in_file() */
+#define FILES	  64  /* of where_in_file() */
+#define FUNCTIONS 256 /* elfutils looks through all symbols for one: so many are kept */
 
 struct where {
 	Dwfl *dwfl;
@@ -24,6 +25,11 @@ struct where {
 		Dwfl_Module *module; /* NULL: it cannot be read */
 	} file[FILES];
 	unsigned files;
+	struct where_kept {
+		const char *name;
+		uintptr_t begin, end;
+	} kept[FUNCTIONS];
+	unsigned functions; /* that have been kept */
 };
 
 struct where *where_new(void)
@@ -238,21 +244,35 @@ void where_print(struct where *w, uintptr_t pc, char *buf, size_t n)
 	snprintf(buf, n, "%s:%d", from ? from : slash ? slash + 1 : file, number);
 }
 
+/* The function around it; NULL: not known. */
+static const struct where_kept *function_of(struct where *w, uintptr_t pc)
+{
+	GElf_Off offset;
+	GElf_Sym symbol;
+	for (unsigned i = 0; w && i < w->functions && i < FUNCTIONS; i++)
+		if (pc >= w->kept[i].begin && pc < w->kept[i].end)
+			return &w->kept[i];
+	Dwfl_Module *module = w && pc ? dwfl_addrmodule(w->dwfl, pc) : NULL;
+	const char *name = module ? dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL,
+							 NULL)
+				  : NULL;
+	if (!name)
+		return NULL;
+	struct where_kept *kept = &w->kept[w->functions++ % FUNCTIONS];
+	*kept = (struct where_kept){name, pc - offset, pc - offset + symbol.st_size};
+	return kept;
+}
+
 const char *where_function(struct where *w, uintptr_t pc)
 {
-	Dwfl_Module *module = w && pc ? dwfl_addrmodule(w->dwfl, pc) : NULL;
-	const char *name = module ? dwfl_module_addrname(module, pc) : NULL;
-	return name ? name : "";
+	const struct where_kept *function = function_of(w, pc);
+	return function ? function->name : "";
 }
 
 uintptr_t where_begin(struct where *w, uintptr_t pc)
 {
-	Dwfl_Module *module = w && pc ? dwfl_addrmodule(w->dwfl, pc) : NULL;
-	GElf_Off offset;
-	GElf_Sym symbol;
-	if (!module || !dwfl_module_addrinfo(module, pc, &offset, &symbol, NULL, NULL, NULL))
-		return 0;
-	return pc - offset;
+	const struct where_kept *function = function_of(w, pc);
+	return function ? function->begin : 0;
 }
 
 /* A compiler's name of it, if there is one, else the source's. */

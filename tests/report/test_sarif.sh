@@ -27,12 +27,12 @@ expected = [c["contract"] for c in cells if not c["as_expected"] for _ in range(
 assert len(expected) >= 3 and len(set(expected)) < len(expected), expected
 assert sorted(expected) == sorted(line.split()[0] for line in open(sys.argv[2])), expected
 END
-# The store that was lost, as the event trace says.
+# The place to look at first, as the event trace says.
 for contract in KEEP MONO RDA; do
 	"$tidemark" replay --brief "$here/traces/efactory-one_flush-$contract.trace" >"$here/replayed"
-	lost=$(tr '\n' ' ' <"$here/replayed" | tr -s ' ' | grep -o 'lost: [^;]*' | grep -o 'core/stores/[a-z/_]*\.c:[0-9]*' | head -n 1)
+	first=$(tr '\n' ' ' <"$here/replayed" | tr -s ' ' | grep -o 'Look first at [a-z_]*() at [^,]*' | sed 's/.* //')
 	at=$(grep -m 1 "^$contract " "$here/flush" | cut -d ' ' -f 3)
-	[ -n "$lost" ] && [ "$lost" = "$at" ] || wrong "$contract is told at '$at', lost was what '$lost' stored"
+	[ -n "$first" ] && [ "$first" = "$at" ] || wrong "$contract is told at '$at', and to look first at '$first'"
 done
 grep -q '"text": ".*: MONO is broken: .*\\nWhy: .*\\nTo see it: tidemark replay .*MONO.trace"' "$here/flush.sarif" || wrong 'a message lacks the sentence, the cause or the command'
 
