@@ -12,8 +12,7 @@
 
 struct arguments {
 	struct option_names store, variant, workload, knob;
-	const char *ops, *out, *html, *causes, *shares, *corpus, *regress, *place, *forever,
-		*profile;
+	const char *ops, *out, *html, *causes, *shares, *corpus, *regress, *place, *profile;
 	const char *baseline, *write_baseline;
 	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */

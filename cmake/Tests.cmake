@@ -247,7 +247,6 @@ if(NOT TIDEMARK_SANITIZE) # programs on the soft RNIC, and a live pool
 	tidemark_test(test_blank ${PROJECT_SOURCE_DIR}/tests/cli/test_blank.sh $<TARGET_FILE:tidemark>)
 	tidemark_test(test_bad_inputs ${PROJECT_SOURCE_DIR}/tests/cli/test_bad_inputs.sh $<TARGET_FILE:tidemark> ${PROJECT_SOURCE_DIR})
 endif()
-tidemark_test(test_forever ${PROJECT_SOURCE_DIR}/tests/cli/test_forever.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_baseline ${PROJECT_SOURCE_DIR}/tests/cli/test_baseline.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_wrong_tree ${PROJECT_SOURCE_DIR}/tests/cli/test_wrong_tree.sh $<TARGET_FILE:tidemark>)
 tidemark_test(test_cli ${PROJECT_SOURCE_DIR}/tests/cli/test_cli.sh $<TARGET_FILE:tidemark> ${few})
@@ -343,7 +342,7 @@ label(all bug_causes bugs_1 bugs_2 bugs_3)
 # A whole campaign, twice; one after the other; 20,000 schedules.
 label(all budget_cli often own_operations)
 # Real time: a retransmission, a timeout, a process that is given a moment.
-label(all faults forever leave_off_timed link_udp live live_shape load nic_cm nic_events nic_objects rendezvous)
+label(all faults leave_off_timed link_udp live live_shape load nic_cm nic_events nic_objects rendezvous)
 if(TIDEMARK_SANITIZE) # they take the same steps without, and long with
 	label(all baseline claims crashtest_html diff libfuzzer sarif)
 endif()

@@ -37,16 +37,13 @@ static struct fuzz_known *find_known(struct fuzz_session *s, const struct finger
 	return NULL;
 }
 
-int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path, bool accepted,
-		       bool only_new)
+int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path, bool accepted)
 {
 	struct fingerprint fingerprint;
 	if (t->contract < 0)
 		return 1;
 	int error = fingerprint_find(&t->setup, &t->deviations, (unsigned)t->contract,
 				     &fingerprint);
-	if (error != -ENOMEM && only_new && find_known(s, &fingerprint))
-		return 1;
 	struct fuzz_known *k = error == -ENOMEM ? NULL
 						: add_known(s, path, &fingerprint, t->verdict);
 	if (!k)
@@ -71,7 +68,7 @@ int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path
 		return 0;
 	}
 	r->why[0] = '\0';
-	return fuzz_session_learn(s, t, path, true, false) < 0 ? -ENOMEM : 0;
+	return fuzz_session_learn(s, t, path, true) < 0 ? -ENOMEM : 0;
 }
 
 bool fuzz_session_has(const struct fuzz_session *s, const char *path)

@@ -60,10 +60,8 @@ struct fuzz_turn {
 
 /* Run a trace again and accept its fingerprint. 0, or as regress(). */
 int fuzz_session_rerun(struct fuzz_session *s, struct trace *t, const char *path);
-/* Know a trace of an earlier session, accepted or not. 0, -ENOMEM, or 1: it is no failure, or, if
- * only new causes are wanted, it has that of a known one. */
-int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path, bool accepted,
-		       bool only_new);
+/* Know a trace of an earlier session, accepted or not. 0, -ENOMEM, or 1: it is no failure. */
+int fuzz_session_learn(struct fuzz_session *s, struct trace *t, const char *path, bool accepted);
 bool fuzz_session_has(const struct fuzz_session *s, const char *path);
 void fuzz_session_free(struct fuzz_session *s);
 

@@ -51,7 +51,6 @@ sed -e 's/^broken none/broken RDA/' tree.trace >broken.trace
 tells shrink broken.trace -o small.trace
 [ ! -e small.trace ] || wrong 'a shrunk trace is written all the same'
 tells fuzz efactory "${bug[@]}" --runs 2000 -q --no-traces
-tells fuzz efactory "${bug[@]}" --runs 2000 -q --forever campaign
 tells ablate efactory --workload w1r2-w2r1 "${bug[@]}" -q --no-traces --one-config
 tells taxonomy w1 "${bug[@]}" -q --no-traces --json t.json --junit t.xml
 no_results t.json t.xml
