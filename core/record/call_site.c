@@ -21,9 +21,9 @@
 #define CALLED UINT32_MAX /* in the place of a number: it has the calls that led to it */
 
 /*
- * The calls that led to a place. Unwinding the stack takes as long as all else
- * that an event needs, and most events are reached as an earlier one was: the same caller with the
- * same stack pointer, and the same return addresses where they were.
+ * The calls that led to a place. Unwinding the stack takes as long as all else that an event needs,
+ * and most events are reached as an earlier one was: the same caller with the same stack pointer,
+ * and the same return addresses where they were.
  */
 struct chain {
 	const void *caller, *frame;
@@ -211,20 +211,28 @@ static uint32_t add_source(const char *text)
 	return number;
 }
 
-/* Sites that were found anew, by their words. */
+/* Sites that were found anew, by the hash of their words. */
 static uint32_t number_of_text(const char *text)
 {
 	static struct {
-		char text[512];
+		uint64_t hash; /* 0: none */
 		uint32_t number;
-	} found[64];
-	static unsigned n;
-	for (unsigned i = 0; i < n && i < 64; i++)
-		if (!strcmp(found[i].text, text))
-			return found[i].number;
-	unsigned at = n++ % 64;
-	snprintf(found[at].text, sizeof(found[at].text), "%s", text);
-	return found[at].number = add_source(text);
+	} found[SITES];
+	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	unsigned i = 0;
+	while (i < SITES && found[(hash + i) % SITES].hash != hash &&
+	       found[(hash + i) % SITES].hash)
+		i++;
+	if (i == SITES)
+		return 0;
+	const unsigned at = (unsigned)((hash + i) % SITES);
+	if (!found[at].hash) {
+		found[at].hash = hash;
+		found[at].number = add_source(text);
+	}
+	return found[at].number;
 }
 
 static void keep_number(const void *caller, uint32_t number)
