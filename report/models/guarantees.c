@@ -248,9 +248,9 @@ static void add_columns(json_t *all, json_t *rows, unsigned *every)
 			end = column + 1 > end ? column + 1 : end;
 		}
 		marks[end] = '\0';
-		json_object_set_new(row, "marks", json_string(marks));
+		json_object_set_new(row, "shown", json_pack("{s:s}", "marks", marks));
 	}
-	json_object_set_new(all, "contracts_head", json_string(head));
+	json_object_set_new(all, "shown", json_pack("{s:s}", "contracts", head));
 }
 
 /* --- the picture --- */
@@ -291,7 +291,7 @@ static json_t *picture(json_t *rows, unsigned every)
 		json_array_foreach(rows, i, row)
 		{
 			unsigned at = place(cost(row, "put_us"), least);
-			const char *letter = tree_text(row, "letter");
+			const char *letter = tree_text(json_object_get(row, "shown"), "letter");
 			if ((unsigned)cost(row, "kept") != kept || !*letter)
 				continue;
 			while (at < WIDTH - 1 && line[at] != ' ')
@@ -333,11 +333,11 @@ void guarantees_end(json_t *all)
 		const char letter[] = {
 			i < sizeof(letters) - 1 && is_measured(row) ? letters[i] : '\0', '\0'};
 		const int kept = __builtin_popcount(kept_by(row) & every);
-		json_object_set_new(row, "letter", json_string(letter));
+		json_object_set_new(json_object_get(row, "shown"), "letter", json_string(letter));
 		json_object_set_new(row, "kept", json_integer(kept));
 		json_object_del(row, "kept_set");
 	}
 	json_object_set_new(all, "kept_of", json_integer(__builtin_popcount(every)));
 	if (json_array_size(rows) >= PICTURE_ROWS)
-		json_object_set_new(all, "picture", picture(rows, every));
+		json_object_set_new(json_object_get(all, "shown"), "picture", picture(rows, every));
 }

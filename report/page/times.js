@@ -28,7 +28,7 @@ function scatter(all, rows) {
 			s('title', {}, `${r.name}: ${r.put_us.toFixed(2)} us`)))));
 }
 function showGuarantees(all) {
-	const rows = all.rows.filter(r => 'put_us' in r), names = all.contracts_head.split(' ');
+	const rows = all.rows.filter(r => 'put_us' in r), names = all.shown.contracts.split(' ');
 	const cell = c => h('td', {class: !c ? '' : c.verdict === 'holds' ? 'holds' : c.verdict === 'broken' ? 'breaks' : 'unsure',
 		title: c && c.verdict}, c ? c.mark : '');
 	return [h('h1', {}, 'What guarantees cost'), h('p', {class: 'dim'}, `profile ${all.profile}, YCSB ${all.workload}: ` +
