@@ -8,7 +8,9 @@
  * every choice is answered plainly and the power does not fail. An operation's time is from the
  * return before it to its own; each client's first one is not counted, as it has none before it,
  * and neither are those before all clients have done one, or after one of them has ended: what is
- * counted has all clients at work. Nothing is drawn, so two runs are equal.
+ * counted has all clients at work. Where that is next to nothing, since one has ended before
+ * another has connected, those that have done one wait for the others. Nothing is drawn, so two
+ * runs are equal.
  */
 #include "checker/world/setup.h"
 

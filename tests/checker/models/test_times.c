@@ -151,6 +151,14 @@ TEST(many_operations_are_as_few)
 	check_near(many.rate * ns / n / 1e9, y.clients, 0.05);
 }
 
+/* FaRM's last client connects when the others would be done. */
+TEST(all_are_at_work)
+{
+	struct setup s = setup_of("farm");
+	const struct times t = run(&s, ycsb(0, 16, 64));
+	ck_assert_uint_ge(t.op[TIME_PUT].n, 800); /* until the first of them has ended */
+}
+
 TEST(too_few_operations_are_told)
 {
 	struct setup s = setup_of("erda");
