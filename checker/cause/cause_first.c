@@ -64,7 +64,7 @@ uintptr_t cause_joint(const struct explanation *q, struct spot a, struct spot b)
 				    where_begin(q->where, of_b[m - 1 - same]);
 	const unsigned depth = same + within; /* functions that are the same */
 	/* A task's loop makes everything. */
-	if (!depth || (depth == 1 && n > 1))
+	if (!depth || (depth == 1 && (n > 1 || m > 1)))
 		return 0;
 	return of_a[n - depth];
 }

@@ -253,8 +253,6 @@ static void say_survivor(struct explanation *q, int event, bool early, const str
 		  early ? "early" : "kept", place, early ? "after" : "before", that, by,
 		  cause_us(e->at), survived ? "survived" : "was seen before it was lost, too",
 		  frames);
-	cause_suspect(q, SUSPECT_AHEAD, early ? cause_maker(q, cause_spot(q->r, e)) : 0,
-		      "%s is written, ahead of what was lost", place);
 	if (early)
 		cause_print(ahead, size, "; %s, written %s%s by %s, %s", place,
 			    all ? "later" : "after ", all ? "" : that, by,

@@ -88,9 +88,6 @@ static void suspect_window(struct explanation *q, const struct logged_event *fir
 	if (before[0])
 		cause_suspect(q, SUSPECT_MAKES, cause_maker(q, cause_spot(&q->instead, first)),
 			      "%s is written, after which it is wrong", before);
-	if (after[0])
-		cause_suspect(q, SUSPECT_LATE, cause_maker(q, cause_spot(&q->instead, last)),
-			      "%s is written, until which it is wrong", after);
 }
 
 void cause_say_window(struct explanation *q)

@@ -31,8 +31,6 @@ enum suspicion {
 	SUSPECT_ONLY,	    /* is come to only in the run that breaks */
 	SUSPECT_MAKES,	    /* wrote that after which it is wrong */
 	SUSPECT_HELD,	    /* is what a task was about to do that was held */
-	SUSPECT_LATE,	    /* came too late */
-	SUSPECT_AHEAD,	    /* wrote what survived ahead of what was lost */
 	SUSPECT_WROTE,	    /* what was looked at in the end */
 	SUSPECT_READS,
 };
