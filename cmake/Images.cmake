@@ -3,7 +3,7 @@
 # library defines itself. What they call is bound before children are forked, so that none of them has to.
 set(images_flags -Wall -Wextra $<$<BOOL:${TIDEMARK_WERROR}>:-Werror> -U_FORTIFY_SOURCE)
 add_library(tidemark_images SHARED checker/seat/preload/preload.c checker/seat/preload/serve.c
-	checker/seat/preload/maps.c checker/seat/preload/mutexes.c)
+	checker/seat/preload/maps.c checker/seat/preload/mutexes.c checker/seat/preload/ndctl.c)
 set_target_properties(tidemark_images PROPERTIES OUTPUT_NAME tidemark-images C_VISIBILITY_PRESET hidden
 	LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR} LINK_OPTIONS "-Wl,-z,defs;-Wl,-z,nodelete;-Wl,-z,now")
 target_compile_options(tidemark_images PRIVATE ${images_flags})

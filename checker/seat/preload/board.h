@@ -144,5 +144,7 @@ bool preload_may_serve(const struct board *board);
 /* The program is about to open an image for the first time: serve, if it is to. It then returns in
  * each of the children, one for each image, and never in this process. */
 void preload_serve(struct board *board);
+/* ndctl.c: what libpmemobj asks libndctl for is made here, once. */
+void preload_make_ndctl(void);
 
 #endif

@@ -113,6 +113,7 @@ static bool is_roomy;
 static void make_room(void)
 {
 	is_roomy = true;
+	preload_make_ndctl();
 #ifdef __GLIBC__
 	mallopt(M_TRIM_THRESHOLD, INT_MAX);
 	mallopt(M_MMAP_MAX, 0);
