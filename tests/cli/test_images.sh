@@ -199,12 +199,12 @@ says 'more images than were tried (--most 20)'
 odd() { printf 'n=$(cat %s.n 2>/dev/null || echo 0)\necho $((n + 1)) >%s.n\n[ $((n %% 2)) = 0 ] || exit 3\n%s\n' "$1" "$1" "$2" >"$1.sh"; }
 odd good ':'
 run 3 images -l good.log --jobs 1 --json odd.json --recover 'sh good.sh {}'
-says 'of which 0 are bad' 'could not tell: the checker does not say the same of the same image' \
+says 'none of them bad' 'could not tell: the checker does not say the same of the same image' \
 	'the checker is not deterministic: of 1 bad image it said something else when it was judged again' \
 	'first "exit status 3", then "good": tidemark images -l good.log'
 grep -q '"unsteady": 1,' odd.json || fail 'no word of it in the JSON file'
 run 3 images -l many.log --jobs 1 --recover 'sh good.sh {}'
-says 'of which 0 are bad'
+says 'none of them bad'
 # What is bad all the same is a break.
 odd bad 'exec ./checker "$1"'
 run 3 images -l bad.log --jobs 1 --recover 'sh bad.sh {}'
