@@ -280,7 +280,7 @@ static unsigned list_functions(struct explanation *q, const struct ways *in, con
 		used += cause_print(buf + used, n - used, "%s%s%s", told ? "," : "", name,
 				    at[i].line);
 		if (out && role == OF_OTHERS && !told)
-			cause_suspect(q, SUSPECT_ONLY, at[i].pc,
+			cause_suspect(q, SUSPECT_ONLY, where_begin(q->where, at[i].pc),
 				      "a task of the server comes, or finds something else, only "
 				      "when it breaks");
 		told++;
