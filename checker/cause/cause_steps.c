@@ -231,7 +231,7 @@ static void say_whose(struct explanation *q, size_t read)
 		step_words(q, r, (int)k, words, sizeof(words));
 		cause_say(q, (int)k, "found at %s: what %s", place, words);
 		cause_suspect(q, SUSPECT_WROTE, cause_maker(q, cause_spot(r, write)),
-			      "what is read at %s had been written", place);
+			      "what is read in the end had been written");
 		return;
 	}
 }
@@ -341,8 +341,8 @@ void cause_say_recovery(struct explanation *q)
 		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 		cause_say(q, last, "recovery %s %s%s", write >= 0 ? "writes" : "looks last at",
 			  place, frames);
-		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, e)), "recovery %s %s",
-			      write >= 0 ? "writes" : "looks last at", place);
+		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, e)),
+			      "recovery %s last", write >= 0 ? "writes" : "looks");
 	}
 	if (check >= 0) {
 		cause_frames(q, r, &r->event[check], "in ", frames, sizeof(frames));
@@ -383,6 +383,6 @@ void cause_say_looked_at(struct explanation *q)
 		cause_frames(q, r, &r->event[k], "in ", frames, sizeof(frames));
 		cause_say(q, (int)k, "recovery looked at %s %s", place, frames);
 		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, &r->event[k])),
-			      "recovery looked at %s", place);
+			      "recovery looked at what is wrong");
 	}
 }
