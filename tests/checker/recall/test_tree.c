@@ -376,10 +376,10 @@ static bool search_all(struct bench *b, struct search *search)
 }
 
 static const struct tried searched[] = {
+	{"remotelog", "default", "w", "store_buffer=4"},
 	{"erda", "default", "w-w", "ddio=on"},
 	{"erda", "default", "ww", "ddio=off"},
 	{"efactory", "default", "w-r", "ddio=on"},
-	{"remotelog", "default", "w", "store_buffer=4"},
 };
 
 /* A systematic search goes on from marks of the runs that it branches off. */
