@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where to look first. The facts name many places, in the order in which things happened; those
- * that may be at fault are suspects, and the sentence begins with the likeliest three. Their order
- * is that of enum suspicion: first who did the harm itself, or made both ends of the window in
- * which it breaks, and could have made them otherwise; then who was to notice; then who wrote what
- * was found.
+ * Where to look first. The facts name many places, in the order in which things happened. Those
+ * that may be at fault are suspects, and the sentence begins with the likeliest three, in the order
+ * of enum suspicion: code that did the harm, or made both ends of the window in which the run
+ * breaks; code that should have noticed; code that wrote what was found.
  *
- * Of the functions that have called each other the innermost one counts that is called from one
- * place only: a helper, which several call, does what it is told to.
+ * Where functions have called each other, the innermost one that is called from a single place
+ * counts: one that is called from several is a helper, and does what its callers want.
  */
 #include "checker/cause/explain.h"
 #include <stdarg.h>
