@@ -16,8 +16,7 @@ bool same_group(const struct campaign_config *a, const struct campaign_config *b
 	return a->store == b->store && !strcmp(a->variant, b->variant);
 }
 
-/* "erda one_flush": the store, and its variant where it is not the default. */
-static void group_name(const struct campaign_config *cfg, char *buf, size_t n)
+void group_name(const struct campaign_config *cfg, char *buf, size_t n)
 {
 	bool variant = strcmp(cfg->variant, "default");
 	snprintf(buf, n, "%s%s%s", cfg->store->name, variant ? " " : "",

@@ -54,6 +54,8 @@ struct report_matrix {
 	bool ended;	    /* no more is going to be done */
 };
 
+/* "erda one_flush": the store, and its variant where it is not the default. */
+void group_name(const struct campaign_config *cfg, char *buf, size_t n);
 /* "erda one_flush (ddio=off)" */
 void config_name(const struct campaign_config *cfg, char *buf, size_t n);
 /* Of the same store, and the same variant of it? */

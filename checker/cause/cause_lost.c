@@ -284,8 +284,8 @@ static void lost_sentence(struct explanation *q, const struct loss *loss, unsign
 			    q->seen_against[0] ? ", but " : "", q->seen);
 }
 
-/* Whoever has flushed it could have waited for that; who has read it, and then stored what is seen
- * although it was lost, could have made it durable; else who wrote it. */
+/* Code that flushed it could have waited for that; code that read it, and then stored what is seen
+ * although it was lost, could have made it durable; else it is the code that wrote it. */
 static void suspect_loser(struct explanation *q, const struct loss *loss, const char *where)
 {
 	const struct logged_event *e = event_log_at(q->r, loss->event),

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <unwind.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 #include "core/record/recorder.h"
 
 #define SITES  4096 /* of a process; those beyond have no number */
@@ -190,10 +192,10 @@ static void find_callers(struct call_site *site, const void *caller)
 
 void call_site_find(struct call_site *site, const void *caller, bool callers)
 {
-	const struct known_site *k = slot_of(caller);
+	const struct known_site *k = callers ? NULL : slot_of(caller);
 	site->caller = caller;
 	site->chain = NULL;
-	site->number = !callers && k && k->caller == caller ? k->number : 0;
+	site->number = k && k->caller == caller ? k->number : 0;
 	site->text[0] = 0;
 	if (site->number && site->number != CALLED)
 		return;
@@ -218,9 +220,7 @@ static uint32_t number_of_text(const char *text)
 		uint64_t hash; /* 0: none */
 		uint32_t number;
 	} found[SITES];
-	uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
-	for (const char *c = text; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+	const uint64_t hash = XXH3_64bits(text, strlen(text));
 	unsigned i = 0;
 	while (i < SITES && found[(hash + i) % SITES].hash != hash &&
 	       found[(hash + i) % SITES].hash)

@@ -9,8 +9,6 @@
 #include "report/text.h"
 #include "core/text/text.h"
 
-#define CELL 80
-
 static const char *const side_names[COUNT_SIDES] = {
 	[COUNT_CLIENT] = "client", [COUNT_SERVER] = "server"};
 
@@ -43,12 +41,12 @@ static uint64_t figure(const struct count_op *op, enum count_part part, const st
 	return value;
 }
 
-static void put_figure(char cell[CELL], uint64_t fore, uint64_t back)
+void count_put_figure(char cell[COUNT_CELL], uint64_t fore, uint64_t back)
 {
 	if (back)
-		snprintf(cell, CELL, "%lu+%lu", (unsigned long)fore, (unsigned long)back);
+		snprintf(cell, COUNT_CELL, "%lu+%lu", (unsigned long)fore, (unsigned long)back);
 	else
-		snprintf(cell, CELL, "%lu", (unsigned long)fore);
+		snprintf(cell, COUNT_CELL, "%lu", (unsigned long)fore);
 }
 
 static uint64_t bytes_written(const struct count_op *op)
@@ -60,8 +58,8 @@ static uint64_t bytes_written(const struct count_op *op)
 }
 
 /* One line of the table; `row` NULL: the two lines of its head, `line` 0 and 1. */
-static void fill(char cell[WIDE][CELL], const struct count *count, const struct count_row *row,
-		 unsigned line)
+static void fill(char cell[WIDE][COUNT_CELL], const struct count *count,
+		 const struct count_row *row, unsigned line)
 {
 	static const char *const single[SINGLE][2] = {
 		{"", "PM bytes"}, {"paper", "layout"}, {"bytes", "changed"}, {"lines", "written"}};
@@ -69,30 +67,30 @@ static void fill(char cell[WIDE][CELL], const struct count *count, const struct 
 		if (i == BYTES)
 			at += SINGLE;
 		if (row)
-			put_figure(cell[at], figure(&row->op, COUNT_FOREGROUND, &columns[i]),
-				   figure(&row->op, COUNT_BACKGROUND, &columns[i]));
+			count_put_figure(cell[at], figure(&row->op, COUNT_FOREGROUND, &columns[i]),
+					 figure(&row->op, COUNT_BACKGROUND, &columns[i]));
 		else
-			snprintf(cell[at], CELL, "%s", columns[i].head[line]);
+			snprintf(cell[at], COUNT_CELL, "%s", columns[i].head[line]);
 	}
 	for (unsigned i = 0; i < SINGLE && !row; i++)
-		snprintf(cell[BYTES + i], CELL, "%s", single[i][line]);
+		snprintf(cell[BYTES + i], COUNT_CELL, "%s", single[i][line]);
 	if (row) {
-		put_figure(cell[BYTES], bytes_written(&row->op), 0);
-		snprintf(cell[BYTES + 1], CELL, "%.10g", row->op.paper);
-		put_figure(cell[BYTES + 2], row->op.changed, 0);
-		put_figure(cell[BYTES + 3], row->op.lines, 0);
+		count_put_figure(cell[BYTES], bytes_written(&row->op), 0);
+		snprintf(cell[BYTES + 1], COUNT_CELL, "%.10g", row->op.paper);
+		count_put_figure(cell[BYTES + 2], row->op.changed, 0);
+		count_put_figure(cell[BYTES + 3], row->op.lines, 0);
 	}
 	if (!count->paper)
 		cell[BYTES + 1][0] = '\0';
 }
 
-static void widen(unsigned width[WIDE], char cell[WIDE][CELL])
+static void widen(unsigned width[WIDE], char cell[WIDE][COUNT_CELL])
 {
 	for (unsigned i = 0; i < WIDE; i++)
 		width[i] = strlen(cell[i]) > width[i] ? (unsigned)strlen(cell[i]) : width[i];
 }
 
-static void print_cells(const unsigned width[WIDE], char cell[WIDE][CELL])
+static void print_cells(const unsigned width[WIDE], char cell[WIDE][COUNT_CELL])
 {
 	for (unsigned i = 0; i < WIDE; i++)
 		if (width[i])
@@ -122,14 +120,14 @@ static void print_messages(const struct count_figures *f, const char *before)
 /* Which columns differ among the operations of a row, and how far. */
 static void print_others(const struct count *count, const struct count_row *row)
 {
-	char cell[WIDE][CELL], head[2][WIDE][CELL];
+	char cell[WIDE][COUNT_CELL], head[2][WIDE][COUNT_CELL];
 	bool first = true;
 	printf("  %u %s: %u of %u like this; among all: ", count->vlen, count_kind_names[row->kind],
 	       row->times, row->of);
 	for (unsigned line = 0; line < 2; line++)
 		fill(head[line], count, NULL, line);
 	for (unsigned at = 0; at < WIDE; at++) {
-		char other[COUNT_REPEATS][CELL];
+		char other[COUNT_REPEATS][COUNT_CELL];
 		unsigned others = 0;
 		for (unsigned i = 0; i < row->of && at != CHANGED; i++) {
 			struct count_row one = {.op = row->all[i]};
@@ -154,7 +152,7 @@ static void print_others(const struct count *count, const struct count_row *row)
 static void print_rows(const struct count_report *k, const struct counted *one)
 {
 	unsigned width[WIDE] = {0};
-	char cell[WIDE][CELL];
+	char cell[WIDE][COUNT_CELL];
 	for (unsigned line = 0; line < 2; line++) {
 		fill(cell, &one->count[0], NULL, line);
 		widen(width, cell);

@@ -26,6 +26,10 @@ struct count_report {
 	json_t *tree;	     /* for outputs_write(): "operations" and "without_need", lists */
 };
 
+#define COUNT_CELL 80 /* bytes */
+
+/* "3+5": in the foreground and in the background; or "3". */
+void count_put_figure(char cell[COUNT_CELL], uint64_t fore, uint64_t back);
 /* What the taxonomy says of its PUTs, and what would be saved under the profile. */
 void count_report_advice(const struct count_report *r, const struct counted *one,
 			 const struct count_advice *advice);

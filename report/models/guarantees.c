@@ -7,6 +7,7 @@
 #include "checker/judge/known.h"
 #include "checker/judge/names.h"
 #include "checker/judge/surprise.h"
+#include "report/models/count_report.h"
 #include "report/report.h"
 #include "scenarios/stores.h"
 
@@ -89,9 +90,7 @@ json_t *guarantees_row(const struct campaign_config *cfg, const json_t *matrix)
 	char name[REPORT_NAME];
 	json_t *list = json_array();
 	unsigned kept = 0;
-	snprintf(name, sizeof(name), "%s%s%s", cfg->store->name,
-		 strcmp(cfg->variant, "default") ? " " : "",
-		 strcmp(cfg->variant, "default") ? cfg->variant : "");
+	group_name(cfg, name, sizeof(name));
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
 		/* A variant that is a shape is a column of the usual campaigns. */
 		const bool column = !strcmp(cfg->name, "default") &&
@@ -126,12 +125,10 @@ static const struct count_figures *counted(const struct count *count, enum count
 	return none;
 }
 
-/* "3+5": before the operation returns, and after it. */
-static json_t *both(uint64_t before, uint64_t after)
+static json_t *both(uint64_t foreground, uint64_t background)
 {
-	char text[50];
-	snprintf(text, sizeof(text), after ? "%lu+%lu" : "%lu", (unsigned long)before,
-		 (unsigned long)after);
+	char text[COUNT_CELL];
+	count_put_figure(text, foreground, background);
 	return json_string(text);
 }
 
