@@ -201,6 +201,9 @@ void cause_say_missing(struct explanation *q, unsigned machine, uint64_t off, ui
 	}
 	bool holds = q->r->event[check].holds;
 	cause_check_place(q, check, place, sizeof(place));
+	if (holds)
+		cause_suspect(q, SUSPECT_RECOVERY, q->r->event[check].pc,
+			      "recovery took %s for whole", where);
 	cause_say(q, EVENT_LOG_NONE, "%s: recovery looked at %s, and then %s, %s",
 		  holds ? "taken" : "refused", where, place, holds ? "held" : "did not hold");
 	cause_print(buf, n, "; recovery looked at %s, and then %s, %s", where, place,

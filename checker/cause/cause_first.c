@@ -2,11 +2,14 @@
 /*
  * Where to look first. The facts name many places, in the order in which things happened. Those
  * that may be at fault are suspects, and the sentence begins with the likeliest three, in the order
- * of enum suspicion: code that did the harm, or made both ends of the window in which the run
- * breaks; code that should have noticed; code that wrote what was found.
+ * of enum suspicion: code that did the harm; code that goes on asking, or refused what it found;
+ * code that made both ends of the window in which the run breaks; code that should have noticed;
+ * code that wrote what was found.
  *
  * Where functions have called each other, the innermost one that is called from a single place
- * counts: one that is called from several is a helper, and does what its callers want.
+ * counts, unless the rank says more: one that is called from several is a helper, and does what its
+ * callers want. That a function is short, or is called from several places of the source, has been
+ * tried as well, and says nothing of where a bug is.
  */
 #include "checker/cause/explain.h"
 #include <stdarg.h>

@@ -140,9 +140,6 @@ static void say_window_of(struct explanation *q, unsigned i, const struct moment
 		cause_suspect(q, SUSPECT_JOINT,
 			      cause_joint(q, spot_at(all, from - 1), spot_at(all, to)),
 			      "%s is held, or dies, between two steps", who);
-	if (last[0])
-		cause_suspect(q, SUSPECT_HELD, cause_maker(q, spot_at(all, to)),
-			      "%s, held or dead, was to go on", who);
 	if (first[0] || last[0])
 		cause_say(q, EVENT_LOG_NONE, "window: %s%s%s%s", first[0] ? "after " : "", first,
 			  first[0] && last[0] ? ", and before "

@@ -201,7 +201,7 @@ static bool explain_overwritten(struct explanation *q, size_t to)
 		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 		cause_say(q, (int)i, "overwritten: %s wrote over it at %.3f us%s", over,
 			  cause_us(e->at), frames);
-		cause_suspect(q, SUSPECT_OVERWRITES, cause_maker(q, cause_spot(r, e)),
+		cause_suspect(q, SUSPECT_OVERWRITES, cause_caller(q, cause_spot(r, e), 0),
 			      "%s is overwritten", where);
 		cause_say(q, read, "it is read at %.3f us", cause_us(r->event[read].at));
 		cause_print(

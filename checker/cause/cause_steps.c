@@ -178,6 +178,29 @@ static int find_last(const struct explanation *q, struct op_label op, unsigned m
 	return EVENT_LOG_NONE;
 }
 
+/* Is it wrong whatever the run does? Then no step of it is at fault. */
+static bool is_always_wrong(const struct window *w)
+{
+	return w->known && w->wrong && w->first < 0 && w->last < 0;
+}
+
+/* What does not hold has refused something. What holds, its caller has made the answer of. */
+static void suspect_answer(struct explanation *q, const struct logged_event *e, const char *actor,
+			   const char *op, const char *when)
+{
+	const struct spot spot = cause_spot(q->r, e);
+	const struct window *w = &q->window;
+	const bool check = e->kind == TRACED_CHECK;
+	const bool well = (w->known && !w->wrong) || is_always_wrong(w);
+	const uintptr_t taker = check && e->holds ? cause_caller(q, spot, 1) : 0;
+	cause_suspect(q,
+		      check && !e->holds && !q->foreign ? SUSPECT_REFUSES
+		      : well				? SUSPECT_ANSWERS
+							: SUSPECT_READS,
+		      taker ? taker : cause_maker(q, spot), "%s, for %s, %s %s", actor, op,
+		      check ? "checks" : "looks", when);
+}
+
 static bool say_look(struct explanation *q, int i, struct op_label op, const char *when)
 {
 	const struct event_log *r = q->r;
@@ -189,9 +212,7 @@ static bool say_look(struct explanation *q, int i, struct op_label op, const cha
 	cause_op(q, op, q->machine, words, sizeof(words));
 	cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 	cause_place(q, e->off, e->len, place, sizeof(place));
-	cause_suspect(q, q->window.known && !q->window.wrong ? SUSPECT_ANSWERS : SUSPECT_READS,
-		      cause_maker(q, cause_spot(r, e)), "%s, for %s, %s %s", actor, words,
-		      e->kind == TRACED_CHECK ? "checks" : "looks", when);
+	suspect_answer(q, e, actor, words, when);
 	if (e->kind == TRACED_CHECK)
 		cause_say(q, i, "%s: %s for %s checks%s; it %s", when, actor, words, frames,
 			  e->holds ? "holds" : "does not hold");
@@ -215,19 +236,71 @@ static bool say_answer(struct explanation *q, struct op_label op, bool client)
 	return true;
 }
 
-/* Who had written last what is read here, if anybody has since the load phase. */
-static void say_whose(struct explanation *q, size_t read)
+/* In which order an expression loads, a compiler decides: so looks are told by the lines that they
+ * are at, and of two with nothing in between the lower first. */
+static void lines_of(const struct logged_event *e, uint64_t *off, uint64_t *len)
+{
+	*off = e->off / LINE * LINE;
+	*len = (e->off + e->len + LINE - 1) / LINE * LINE - *off;
+}
+
+static bool share_line(const struct logged_event *a, const struct logged_event *b)
+{
+	uint64_t off, len;
+	lines_of(a, &off, &len);
+	return event_log_overlaps(b, off, len);
+}
+
+/* Does the verdict's operation, or the structural check, read it? */
+static bool is_look(const struct explanation *q, const struct logged_event *e, bool fsck)
+{
+	return event_log_reads(e) && (fsck ? e->fsck
+					   : event_log_is_of(e, q->op, q->machine) ||
+						      event_log_is_of(e, q->within, q->machine));
+}
+
+/* The last two that are at different lines, from event `to` on down. Returns how many there are. */
+static unsigned find_looks(const struct explanation *q, size_t from, size_t to, bool fsck,
+			   size_t look[2])
 {
 	const struct event_log *r = q->r;
-	const struct logged_event *e = &r->event[read];
+	unsigned n = 0;
+	for (size_t i = to; i-- > from && n < 2;)
+		if (is_look(q, &r->event[i], fsck) &&
+		    !(n && share_line(&r->event[look[0]], &r->event[i])))
+			look[n++] = i;
+	if (n == 2 && look[1] + 1 == look[0] && r->event[look[0]].off > r->event[look[1]].off) {
+		look[0]--;
+		look[1]++;
+	}
+	return n;
+}
+
+/* Does a look at these lines, up to this one, read something of that write? */
+static bool meets(const struct explanation *q, size_t look, size_t write, bool fsck)
+{
+	const struct logged_event *e = q->r->event;
+	bool met = false;
+	for (size_t i = look + 1; i-- > write && share_line(&e[look], &e[write]) && !met;)
+		met = is_look(q, &e[i], fsck) && share_line(&e[look], &e[i]) &&
+		      event_log_overlaps(&e[write], e[i].off, e[i].len);
+	return met;
+}
+
+/* Who had written last what is looked at there, if anybody has since the load phase. */
+static void say_whose(struct explanation *q, size_t look, bool fsck)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *e = &r->event[look];
 	char place[80], words[STEP_TEXT];
-	for (size_t k = read; k-- > 0;) {
+	uint64_t off, len;
+	for (size_t k = look; k-- > 0;) {
 		const struct logged_event *write = &r->event[k];
-		if (!event_log_writes(write) || write->fsck ||
-		    !event_log_overlaps(write, e->off, e->len) ||
+		if (!event_log_writes(write) || write->fsck || !meets(q, look, k, fsck) ||
 		    (write->machine < e->machine && !event_log_survived(r, (int)k)))
 			continue;
-		cause_place(q, e->off, e->len, place, sizeof(place));
+		lines_of(e, &off, &len);
+		cause_place(q, off, len, place, sizeof(place));
 		step_words(q, r, (int)k, words, sizeof(words));
 		cause_say(q, (int)k, "found at %s: what %s", place, words);
 		cause_suspect(q, SUSPECT_WROTE, cause_maker(q, cause_spot(r, write)),
@@ -239,20 +312,10 @@ static void say_whose(struct explanation *q, size_t read)
 /* Whose bytes the operation read last, and in the place before that. */
 static void say_found(struct explanation *q)
 {
-	const struct event_log *r = q->r;
-	const struct logged_event *last = NULL;
-	unsigned told = 0;
-	for (size_t i = r->events; i-- > r->machine_from[q->machine] && told < 2;) {
-		const struct logged_event *e = &r->event[i];
-		if (!event_log_reads(e) ||
-		    !(event_log_is_of(e, q->op, q->machine) ||
-		      event_log_is_of(e, q->within, q->machine)) ||
-		    (last && event_log_overlaps(e, last->off, last->len)))
-			continue;
-		say_whose(q, i);
-		last = e;
-		told++;
-	}
+	size_t look[2];
+	const unsigned n = find_looks(q, q->r->machine_from[q->machine], q->r->events, false, look);
+	for (unsigned i = 0; i < n; i++)
+		say_whose(q, look[i], false);
 }
 
 void cause_say_answer(struct explanation *q)
@@ -309,8 +372,9 @@ static bool recovers(const struct explanation *q, const struct logged_event *e)
 static void suspect_check(struct explanation *q, const struct logged_event *check)
 {
 	const struct spot spot = cause_spot(q->r, check);
-	const enum suspicion rank = q->window.crash && q->window.wrong ? SUSPECT_RECOVERY
-								       : SUSPECT_READS;
+	const struct window *w = &q->window;
+	const enum suspicion rank = w->crash && w->wrong && !is_always_wrong(w) ? SUSPECT_RECOVERY
+										: SUSPECT_READS;
 	for (unsigned i = 0; i < 2; i++)
 		cause_suspect(q, rank, cause_caller(q, spot, check->holds ? i : 1 - i),
 			      "recovery checks last, and that %s",
@@ -339,8 +403,9 @@ void cause_say_recovery(struct explanation *q)
 		const struct logged_event *e = &r->event[last];
 		cause_place(q, e->off, e->len, place, sizeof(place));
 		cause_frames(q, r, e, ", in ", frames, sizeof(frames));
-		cause_say(q, last, "recovery %s %s%s", write >= 0 ? "writes" : "looks last at",
-			  place, frames);
+		cause_say(q, last, "recovery %s %.*s%s", write >= 0 ? "writes" : "looks last at",
+			  write >= 0 ? (int)strlen(place) : (int)strcspn(place, "+"), place,
+			  frames);
 		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, e)),
 			      "recovery %s last", write >= 0 ? "writes" : "looks");
 	}
@@ -354,35 +419,39 @@ void cause_say_recovery(struct explanation *q)
 
 /* --- what the structural check looked at --- */
 
+/* Recovery's last look at what this one is at. */
+static void say_recovery_looked(struct explanation *q, size_t look)
+{
+	const struct event_log *r = q->r;
+	const struct logged_event *e = &r->event[look];
+	char frames[FRAMES_TEXT], place[80];
+	uint64_t off, len;
+	for (size_t k = look; k-- > 0;) {
+		if (!recovers(q, &r->event[k]) || !event_log_reads(&r->event[k]) ||
+		    !event_log_overlaps(&r->event[k], e->off, e->len))
+			continue;
+		lines_of(e, &off, &len);
+		cause_place(q, off, len, place, sizeof(place));
+		cause_frames(q, r, &r->event[k], "in ", frames, sizeof(frames));
+		cause_say(q, (int)k, "recovery looked at %s %s", place, frames);
+		cause_suspect(q, SUSPECT_LOOKED, cause_caller(q, cause_spot(r, &r->event[k]), 0),
+			      "recovery looked at what is wrong");
+		return;
+	}
+}
+
 void cause_say_looked_at(struct explanation *q)
 {
 	const struct event_log *r = q->r;
-	size_t end = 0;
-	char frames[FRAMES_TEXT], place[80];
-	uint64_t from = UINT64_MAX;
-	unsigned told = 0;
+	size_t end = 0, look[2];
 	if (q->contract != TM_FSCK)
 		return;
 	while (end < r->events &&
 	       strncmp(event_log_text(r, &r->event[end]), "the structural check", 20) != 0)
 		end++;
-	for (size_t i = end; i-- > 0 && told < 2;) {
-		const struct logged_event *e = &r->event[i];
-		if (!e->fsck || !event_log_reads(e) || e->off / LINE == from)
-			continue;
-		say_whose(q, i);
-		from = e->off / LINE;
-		told++;
-		size_t k = i;
-		while (k-- > 0 && !(recovers(q, &r->event[k]) && event_log_reads(&r->event[k]) &&
-				    event_log_overlaps(&r->event[k], e->off, e->len)))
-			;
-		if (k == SIZE_MAX)
-			continue;
-		cause_place(q, e->off, e->len, place, sizeof(place));
-		cause_frames(q, r, &r->event[k], "in ", frames, sizeof(frames));
-		cause_say(q, (int)k, "recovery looked at %s %s", place, frames);
-		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, &r->event[k])),
-			      "recovery looked at what is wrong");
+	const unsigned n = find_looks(q, 0, end, true, look);
+	for (unsigned i = 0; i < n; i++) {
+		say_whose(q, look[i], true);
+		say_recovery_looked(q, look[i]);
 	}
 }

@@ -214,7 +214,10 @@ void cause_explain_stuck(struct explanation *q, const char *why)
 		cause_frames(q, r, e, "it reads in ", frames, sizeof(frames));
 		if (frames[0])
 			cause_say(q, polled, "%s", frames);
-		cause_suspect(q, SUSPECT_WAITS, cause_maker(q, cause_spot(r, e)),
+		/* Who goes on asking is at fault, and not what looks for it. */
+		const struct spot spot = cause_spot(r, e);
+		const uintptr_t by_caller = cause_caller(q, spot, 1);
+		cause_suspect(q, SUSPECT_WAITS, by_caller ? by_caller : cause_maker(q, spot),
 			      "%s is read again and again", where);
 		used += cause_print(q->c->sentence + used, room - used,
 				    ": %s reads %s again and again", op, where);

@@ -171,7 +171,8 @@ enum role {
 };
 
 /* How many functions are told of a way, besides those that are told anyway: from the last. */
-static const unsigned functions[ROLES] = {[OF_CLIENT] = 3, [OF_SERVERS] = 3, [OF_RECOVERY] = 2};
+static const unsigned functions[ROLES] = {
+	[OF_SERVERS] = 3, [OF_SERVERS_BEFORE] = 3, [OF_RECOVERY] = 3, [OF_OTHERS] = 3};
 
 static enum role role_of(const struct explanation *q, const struct way_place *p)
 {

@@ -24,13 +24,14 @@ struct window {
 enum suspicion {
 	SUSPECT_OVERWRITES, /* what was right */
 	SUSPECT_LOSES,	    /* wrote what was lost */
-	SUSPECT_JOINT,	    /* made both steps that the window lies between */
 	SUSPECT_WAITS,	    /* looks at something again and again */
+	SUSPECT_REFUSES,    /* made the answer without what it found, for that did not hold */
+	SUSPECT_JOINT,	    /* made both steps that the window lies between */
+	SUSPECT_LOOKED,	    /* recovery looked at what the structural check finds wrong */
 	SUSPECT_RECOVERY,   /* was to notice what the power failure left */
 	SUSPECT_ANSWERS,    /* made the answer, which the store, started anew, does not give */
 	SUSPECT_ONLY,	    /* is come to only in the run that breaks */
 	SUSPECT_MAKES,	    /* wrote that after which it is wrong */
-	SUSPECT_HELD,	    /* is what a task was about to do that was held */
 	SUSPECT_WROTE,	    /* what was looked at in the end */
 	SUSPECT_READS,
 };
