@@ -4,7 +4,7 @@
  * that may be at fault are suspects, and the sentence begins with the likeliest three, in the order
  * of enum suspicion: code that did the harm; code that goes on asking, or refused what it found;
  * code that made both ends of the window in which the run breaks; code that should have noticed;
- * code that wrote what was found.
+ * code that is come to only in the run that breaks.
  *
  * Where functions have called each other, the innermost one that is called from a single place
  * counts, unless the rank says more: one that is called from several is a helper, and does what its

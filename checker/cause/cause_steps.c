@@ -75,19 +75,14 @@ static void step_words(const struct explanation *q, const struct event_log *r, i
 static void suspect_window(struct explanation *q, const struct logged_event *first,
 			   const struct logged_event *last)
 {
-	char before[80] = "", after[80] = "";
-	if (first && event_log_writes(first))
-		cause_place(q, first->off, first->len, before, sizeof(before));
-	if (last && event_log_writes(last))
-		cause_place(q, last->off, last->len, after, sizeof(after));
-	if (before[0] && after[0])
-		cause_suspect(q, SUSPECT_JOINT,
-			      cause_joint(q, cause_spot(&q->instead, first),
-					  cause_spot(&q->instead, last)),
-			      "%s is written, and only then %s", before, after);
-	if (before[0])
-		cause_suspect(q, SUSPECT_MAKES, cause_maker(q, cause_spot(&q->instead, first)),
-			      "%s is written, after which it is wrong", before);
+	char before[80], after[80];
+	if (!first || !last || !event_log_writes(first) || !event_log_writes(last))
+		return;
+	cause_place(q, first->off, first->len, before, sizeof(before));
+	cause_place(q, last->off, last->len, after, sizeof(after));
+	cause_suspect(q, SUSPECT_JOINT,
+		      cause_joint(q, cause_spot(&q->instead, first), cause_spot(&q->instead, last)),
+		      "%s is written, and only then %s", before, after);
 }
 
 void cause_say_window(struct explanation *q)
@@ -212,7 +207,9 @@ static bool say_look(struct explanation *q, int i, struct op_label op, const cha
 	cause_op(q, op, q->machine, words, sizeof(words));
 	cause_frames(q, r, e, ", in ", frames, sizeof(frames));
 	cause_place(q, e->off, e->len, place, sizeof(place));
-	suspect_answer(q, e, actor, words, when);
+	/* A check before the last never was the bug. */
+	if (e->kind != TRACED_CHECK || !strcmp(when, "last"))
+		suspect_answer(q, e, actor, words, when);
 	if (e->kind == TRACED_CHECK)
 		cause_say(q, i, "%s: %s for %s checks%s; it %s", when, actor, words, frames,
 			  e->holds ? "holds" : "does not hold");
@@ -303,8 +300,6 @@ static void say_whose(struct explanation *q, size_t look, bool fsck)
 		cause_place(q, off, len, place, sizeof(place));
 		step_words(q, r, (int)k, words, sizeof(words));
 		cause_say(q, (int)k, "found at %s: what %s", place, words);
-		cause_suspect(q, SUSPECT_WROTE, cause_maker(q, cause_spot(r, write)),
-			      "what is read in the end had been written");
 		return;
 	}
 }
@@ -406,8 +401,6 @@ void cause_say_recovery(struct explanation *q)
 		cause_say(q, last, "recovery %s %.*s%s", write >= 0 ? "writes" : "looks last at",
 			  write >= 0 ? (int)strlen(place) : (int)strcspn(place, "+"), place,
 			  frames);
-		cause_suspect(q, SUSPECT_READS, cause_maker(q, cause_spot(r, e)),
-			      "recovery %s last", write >= 0 ? "writes" : "looks");
 	}
 	if (check >= 0) {
 		cause_frames(q, r, &r->event[check], "in ", frames, sizeof(frames));

@@ -31,8 +31,6 @@ enum suspicion {
 	SUSPECT_RECOVERY,   /* was to notice what the power failure left */
 	SUSPECT_ANSWERS,    /* made the answer, which the store, started anew, does not give */
 	SUSPECT_ONLY,	    /* is come to only in the run that breaks */
-	SUSPECT_MAKES,	    /* wrote that after which it is wrong */
-	SUSPECT_WROTE,	    /* what was looked at in the end */
 	SUSPECT_READS,
 };
 
