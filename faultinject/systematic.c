@@ -218,7 +218,8 @@ static unsigned answer(struct source *source, const struct choice_point *at, uns
 
 void systematic_start(struct systematic_source *s, const struct deviations *list)
 {
-	s->source = (struct source){.answer = answer, .begins = true, .touched = touched};
+	s->source = (struct source){
+		.answer = answer, .begins = true, .atomics = true, .touched = touched};
 	assert(list->n <= SYSTEMATIC_DEPTH);
 	s->list = list;
 	s->taken.n = 0;

@@ -61,6 +61,7 @@ int trace_start(struct trace_source *t, const struct deviations *list)
 	for (unsigned i = 0; i < list->n; i++) {
 		struct deviation named = list->d[i];
 		any[named.kind] = true;
+		t->source.atomics |= named.kind == CHOICE_STEP && named.a == STEP_ATOMIC;
 		if (named.kind == CHOICE_LINE)
 			named.c = 0; /* versions: checked at the answer */
 		t->key[i] = deviation_key(&named);

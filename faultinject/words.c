@@ -519,8 +519,8 @@ void deviation_effect(const struct deviation *d, const char *who, const char *op
 
 static const char *step_word(uint32_t kind)
 {
-	static const char *const words[STEP_KINDS] = {"store", "load",	     "flush", "fence",
-						      "post",  "completion", "begin", "lock"};
+	static const char *const words[STEP_KINDS] = {
+		"store", "load", "flush", "fence", "post", "completion", "begin", "lock", "atomic"};
 	return kind < STEP_KINDS ? words[kind] : NULL;
 }
 

@@ -151,7 +151,8 @@ static bool only_reorders(struct search *s, const struct run_log *log, const str
 	const struct deviation *d = &p->d;
 	if (s->limits.whole)
 		return false;
-	if (d->kind == CHOICE_STEP ? d->a >= STEP_POST : !choice_traits[d->kind].chain)
+	const bool step = d->kind == CHOICE_STEP;
+	if (step ? d->a >= STEP_POST && d->a != STEP_ATOMIC : !choice_traits[d->kind].chain)
 		return false;
 	for (unsigned t = p->touches; t < next->touches; t++)
 		if (!is_own(p, log, t))
@@ -247,6 +248,12 @@ static unsigned place_of(const struct search *s, const struct log_touch *t, unsi
 	return t->what == TOUCH_DRAM_WRITE ? PLACE_CONFIG : PLACE_ASKS;
 }
 
+/* Is it one of the steps at which a server can fail? An atomic's effect is gone with it. */
+static bool fails_at(const struct log_point *p)
+{
+	return p->d.kind == CHOICE_STEP && p->d.a != STEP_ATOMIC;
+}
+
 /* Which steps of the log are the last before something of a server's. */
 static void find_places(struct search *s, struct run_log *log)
 {
@@ -256,13 +263,13 @@ static void find_places(struct search *s, struct run_log *log)
 		unsigned server = 0;
 		const unsigned place = place_of(s, &log->touch[t], &server);
 		for (; i < log->points && log->point[i].touches <= t; i++)
-			at = log->point[i].d.kind == CHOICE_STEP ? &log->point[i] : at;
+			at = fails_at(&log->point[i]) ? &log->point[i] : at;
 		struct log_point *last = at;
 		/* What waits for the port leaves later. */
 		for (unsigned k = i; place & PLACE_LEAVES && k < log->points &&
 				     log->point[k].now < leaving_ns(log->touch[t].where);
 		     k++)
-			last = log->point[k].d.kind == CHOICE_STEP ? &log->point[k] : last;
+			last = fails_at(&log->point[k]) ? &log->point[k] : last;
 		if (!last || !(place & s->limits.places))
 			continue;
 		assert(server < s->ex->setup->servers);
@@ -270,7 +277,7 @@ static void find_places(struct search *s, struct run_log *log)
 		last->cut |= (uint8_t)((place & ~PLACE_SHRINKS ? 1u : 0) << server);
 	}
 	for (; i < log->points; i++)
-		at = log->point[i].d.kind == CHOICE_STEP ? &log->point[i] : at;
+		at = fails_at(&log->point[i]) ? &log->point[i] : at;
 	if (at && s->limits.places & PLACE_END)
 		at->power = at->cut = UINT8_MAX;
 }
@@ -292,7 +299,7 @@ static void try_servers(struct search *s, struct run_log *log, unsigned preempti
 	for (unsigned i = 0; i < log->points; i++) {
 		const struct log_point *p = &log->point[i];
 		const bool any = s->limits.places & PLACE_ANY;
-		for (unsigned e = 0; e < SERVER_EVENTS_END && p->d.kind == CHOICE_STEP; e++)
+		for (unsigned e = 0; e < SERVER_EVENTS_END && fails_at(p); e++)
 			for (unsigned server = 0; server < setup->servers; server++)
 				if ((any || (server_is_cut(e) ? p->cut : p->power) >> server & 1) &&
 				    may_happen(setup->store, e))

@@ -947,7 +947,8 @@ static void record_plain(struct explorer *ex)
 /* Is there a record by which to ask a source before its run is made? */
 static bool has_record(struct explorer *ex, const struct source *source)
 {
-	if (!ex->prefix || !source || source->touched || ex->cuts || ex->worlds.unloaded)
+	if (!ex->prefix || !source || source->touched || source->atomics || ex->cuts ||
+	    ex->worlds.unloaded)
 		return false;
 	if (ex->record.done && (ex->record.no_crash != ex->limits.no_crash ||
 				ex->record.emptied != explore_emptied(ex))) {

@@ -198,10 +198,18 @@ static void settle_now(void)
 		pmem_commit_pending(pm);
 }
 
+/* An access to PM is a step by itself; before one to other memory others may come as well. */
+static inline void before_atomic(const volatile void *addr)
+{
+	if (sim_memory && !access_is_pm((const void *)addr))
+		sim_atomic(sim_current(), (const void *)addr);
+}
+
 #define FETCH(bits, T, name, expr)                                                     \
 	HOOK(T, __tsan_atomic##bits##_##name, (volatile T * addr, T value, int order)) \
 	{                                                                              \
 		(void)order;                                                           \
+		before_atomic(addr);                                                   \
 		locked(PC);                                                            \
 		locked_store((void *)addr, sizeof(T), PC);                             \
 		T old = *addr;                                                         \
@@ -225,11 +233,13 @@ static void settle_now(void)
 	HOOK(T, __tsan_atomic##bits##_load, (const volatile T *addr, int order))             \
 	{                                                                                    \
 		(void)order;                                                                 \
+		before_atomic(addr);                                                         \
 		load((const void *)addr, sizeof(T), PC);                                     \
 		return *addr;                                                                \
 	}                                                                                    \
 	HOOK(void, __tsan_atomic##bits##_store, (volatile T * addr, T value, int order))     \
 	{                                                                                    \
+		before_atomic(addr);                                                         \
 		if (order == __ATOMIC_SEQ_CST && sim_does(PC)) {                             \
 			locked(PC);                                                          \
 			locked_store((void *)addr, sizeof(T), PC);                           \
@@ -241,6 +251,7 @@ static void settle_now(void)
 	}                                                                                    \
 	static T compare_exchange##bits(volatile T *addr, T expected, T value, uintptr_t pc) \
 	{                                                                                    \
+		before_atomic(addr);                                                         \
 		locked(pc);                                                                  \
 		load((const void *)addr, sizeof(T), pc);                                     \
 		T old = *addr;                                                               \

@@ -111,8 +111,9 @@ enum step_kind {
 	STEP_FENCE,
 	STEP_POST,
 	STEP_POLL,
-	STEP_BEGIN, /* a client's operation is about to begin: no other task knows of it yet */
-	STEP_LOCK,  /* a thread locks, unlocks, waits, signals: core/rt/threads/threads.h */
+	STEP_BEGIN,  /* a client's operation is about to begin: no other task knows of it yet */
+	STEP_LOCK,   /* a thread locks, unlocks, waits, signals: core/rt/threads/threads.h */
+	STEP_ATOMIC, /* an atomic access to memory that is not PM, which tasks of its host share */
 	STEP_KINDS
 };
 

@@ -172,6 +172,8 @@ unsigned sim_host(const struct sim *sim); /* of the current task */
 void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns);
 /* The current task is about to begin an operation: the source may delay it. */
 void sim_begin(struct sim *sim);
+/* The current task is about to access memory that is not PM with an atomic instruction. */
+void sim_atomic(struct sim *sim, const void *addr);
 /* Use up one unit of step budget without a step (an access to DRAM). */
 void sim_spend_step(struct sim *sim);
 

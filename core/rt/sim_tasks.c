@@ -667,22 +667,34 @@ void sim_step(struct sim *sim, enum step_kind kind, unsigned cost_ns)
 		source->skip[CHOICE_STEP]--;
 }
 
-void sim_begin(struct sim *sim)
+/* A step of which only some sources want to know: others may come before it, and that is all. */
+static void order_at_step(struct sim *sim, enum step_kind kind)
 {
 	struct task *task = sim->running;
-	if (!sim->source || !sim->source->begins)
-		return;
 	assert(task && !task->asleep);
 	struct choice_point at = {.kind = CHOICE_STEP,
 				  .who = &task->actor,
 				  .op = task->actor.op,
 				  .occurrence = task->actor.occurrence,
-				  .a = STEP_BEGIN,
-				  .b = ++task->actor.count[COUNT_STEP + STEP_BEGIN]};
+				  .a = kind,
+				  .b = ++task->actor.count[COUNT_STEP + kind]};
 	unsigned k = sim_choose(sim, &at, 1);
 	assert(!k || k >= DELAY_QUIESCENCE); /* no clock ends it */
 	if (k)
 		delay_or_die(sim, k);
+}
+
+void sim_begin(struct sim *sim)
+{
+	if (sim->source && sim->source->begins)
+		order_at_step(sim, STEP_BEGIN);
+}
+
+void sim_atomic(struct sim *sim, const void *addr)
+{
+	if (sim->running && sim->source && sim->source->atomics && !sim->alone && !sim->stopping &&
+	    !sim_on_stack(sim, addr))
+		order_at_step(sim, STEP_ATOMIC);
 }
 
 bool sim_on_stack(const struct sim *sim, const void *addr)

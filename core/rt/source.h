@@ -22,6 +22,8 @@ struct source {
 	/* Wants to be asked before an operation begins. A choice with n == 1: none but the
 	 * delays that no clock ends. */
 	bool begins;
+	/* Wants to be asked before an atomic access to memory that is not PM. Likewise n == 1. */
+	bool atomics;
 	/* NULL, or wants to know what is touched, and by whom: a task, or NULL (a NIC). */
 	void (*touched)(struct source *source, const struct actor *who, enum touch what,
 			uint64_t where, uint64_t len);

@@ -77,12 +77,15 @@ static void take_notices(void *arg)
 		if (len != sizeof(notice))
 			return;
 		begins = notice.number % 2;
+		if (ef_bug(&client->params, EF_BUG_NOTICE_MARKED_FIRST))
+			__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
 		if (begins)
 			rpc_set_region(&client->conn, (unsigned)notice.region, &notice.where);
 		__atomic_store_n(&client->cleaning,
 				 begins && !ef_bug(&client->params, EF_BUG_CLIENT_HYBRID),
 				 __ATOMIC_SEQ_CST);
-		__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
+		if (!ef_bug(&client->params, EF_BUG_NOTICE_MARKED_FIRST))
+			__atomic_store_n(&client->unacked, notice.number, __ATOMIC_SEQ_CST);
 		while ((!__atomic_load_n(&client->busy, __ATOMIC_SEQ_CST) ||
 			ef_bug(&client->params, EF_BUG_ACK_BUSY)) &&
 		       acknowledge(client, &client->notices)) {

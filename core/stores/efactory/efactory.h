@@ -252,7 +252,8 @@ enum ef_end_order { EF_END_FLIP, EF_END_CLEAR, EF_END_TRANS };
 	X(RECOVER_OVER_COPY, recover_over_copy)     \
 	X(NO_RESERVE, no_reserve)                   \
 	X(CLEAN_UNVERIFIED, clean_unverified)       \
-	X(RECOVER_UNREAD, recover_unread)
+	X(RECOVER_UNREAD, recover_unread)           \
+	X(NOTICE_MARKED_FIRST, notice_marked_first)
 
 enum ef_bug {
 	EF_BUG_NONE,
