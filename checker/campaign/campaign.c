@@ -391,6 +391,9 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 		snprintf(result->why, sizeof(result->why), "%s",
 			 ex->worlds.unloaded ? ex->why : ex->worlds.world[0].result.why);
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+		if (!ex->broken[k] && !ex->strange[k].states)
+			continue;
+		result->told |= TM_BIT(k);
 		result->contract[k].found = ex->failure[k].found;
 		result->contract[k].run = ex->failure[k].run;
 		result->contract[k].broken = ex->broken[k];
@@ -553,7 +556,8 @@ static void merge_unit(struct campaign *c, unsigned unit, const struct known *kn
 	const unsigned config = unit / c->workloads;
 	const unsigned enough = (unsigned)budget_expected(STRANGE_RUNS, c->options.runs);
 	explore_counts_add(&c->total[config], &result->counts);
-	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
+	for (unsigned told = result->told; told; told &= told - 1) {
+		const unsigned k = (unsigned)__builtin_ctz(told);
 		struct campaign_cell *cell = &c->cell[config][k];
 		if (result->contract[k].found && !cell->broken) {
 			cell->broken = true;
@@ -576,8 +580,9 @@ static void merge(struct campaign *c, unsigned config)
 		find_known(c, &c->config[config], &known);
 	memset(c->cell[config], 0, sizeof(c->cell[config]));
 	c->total[config] = (struct explore_counts){0};
-	for (unsigned w = 0; w < c->workloads; w++)
-		merge_unit(c, config * c->workloads + w, &known);
+	for (unsigned u = config * c->workloads; u < (config + 1) * c->workloads; u++)
+		if (c->unit[u].done)
+			merge_unit(c, u, &known);
 	compare_baseline(c, config, &known);
 	if (c->options.shares)
 		compare_shares(c, config);

@@ -126,6 +126,7 @@ struct broken_run {
 struct campaign_unit {
 	unsigned config, workload;
 	struct explore_counts counts;
+	unsigned told; /* TM_BIT()s: contracts of which something was found; of others all is 0 */
 	struct {
 		bool found;
 		uint64_t run, broken;

@@ -1080,11 +1080,20 @@ uint64_t explore_judged(const struct explore_counts *counts, unsigned servers, u
 static int open_recall(struct explorer *ex)
 {
 	const struct explore_limits *limits = &ex->limits;
-	if (limits->share_tree)
-		ex->recall_key = shared_key(ex->setup, limits->tree_bytes, limits->tree_mutant);
 	if (shared_take(ex->recall_key, &ex->recall))
 		return 0;
 	return recall_open(&ex->recall, limits->tree_bytes, limits->tree_mutant);
+}
+
+/* Has the store the room that it needs? */
+static int fill(struct explorer *ex)
+{
+	if (shared_filled(ex->recall_key, ex->setup))
+		return 0;
+	int error = worlds_fill(&ex->worlds);
+	if (!error)
+		shared_note_filled(ex->recall_key, ex->setup);
+	return error;
 }
 
 int explore_open(struct explorer *ex, struct setup *setup, const struct explore_limits *limits)
@@ -1095,8 +1104,10 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 	if (CHECKER_MUTANT(setup, TREE_LINE_LEFT_OUT))
 		ex->limits.tree_mutant = TREE_LINE_LEFT_OUT;
 	int error = worlds_open(&ex->worlds, setup);
+	if (!error && limits->share_tree)
+		ex->recall_key = shared_key(setup, limits->tree_bytes, ex->limits.tree_mutant);
 	if (!error && limits->fill)
-		error = worlds_fill(&ex->worlds);
+		error = fill(ex);
 	if (error == -EIO)
 		worlds_why(&ex->worlds, ex->why);
 	else if (error)

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
-#define KEPT 512
+#define KEPT   512
+#define FILLED 4096
 
 /* Trees that are not in use: like the images of core/pmem/pmem.c, only a cost that is saved. The
  * tree that was given back last is last. */
@@ -19,6 +20,9 @@ static _Thread_local struct idle {
 	unsigned n;
 	size_t bytes;
 } idle;
+
+/* Names of what has room; 0: none. A name has one place. */
+static _Thread_local uint64_t filled[FILLED];
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t len)
 {
@@ -68,6 +72,27 @@ uint64_t shared_key(const struct setup *s, size_t bytes, enum tree_mutant mutant
 	if (mutant != TREE_OTHER_POOL)
 		hash = mix(hash, s->image, s->pm_len);
 	return hash ? hash : 1;
+}
+
+/* What is loaded comes first when a store is filled. */
+static uint64_t filled_name(uint64_t key, const struct setup *s)
+{
+	for (unsigned k = 0; k < s->w.keys; k++)
+		key = mix_number(key, (uint64_t)s->w.key[k].loaded);
+	return key ? key : 1;
+}
+
+bool shared_filled(uint64_t key, const struct setup *s)
+{
+	const uint64_t name = filled_name(key, s);
+	return key && filled[name % FILLED] == name;
+}
+
+void shared_note_filled(uint64_t key, const struct setup *s)
+{
+	const uint64_t name = filled_name(key, s);
+	if (key)
+		filled[name % FILLED] = name;
 }
 
 /* It is not kept any more, and the caller's. */

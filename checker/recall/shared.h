@@ -14,6 +14,10 @@
 uint64_t shared_key(const struct setup *s, size_t bytes, enum tree_mutant mutant);
 /* The trees with this name that were given back; false: there are none. */
 bool shared_take(uint64_t key, struct recall *r);
+/* Has a store with this name been filled, and had the room that it needs? It would have it again.
+ */
+bool shared_filled(uint64_t key, const struct setup *s);
+void shared_note_filled(uint64_t key, const struct setup *s);
 /* They are kept for the next one, or closed. All that is kept takes SHARED_BYTES at most; what was
  * not taken for the longest time goes. */
 #define SHARED_BYTES (TREE_BYTES / 2)

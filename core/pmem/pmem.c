@@ -46,12 +46,15 @@ static size_t whole_pages(size_t bytes)
 	return (bytes + 4095) & ~(size_t)4095;
 }
 
-/* The images of the stack that was freed last: to map memory is slow, and campaigns open thousands
- * of stacks, most of the same size. Its content is not specified; pmem_load() writes all of it. */
-static _Thread_local struct {
+/* The images of the stacks that were freed last, the latest first: to map memory is slow, and
+ * campaigns open thousands of stacks of a few dozen sizes, one after the other. Their content is
+ * not specified; pmem_load() writes all of it. */
+#define IDLE	   32
+#define IDLE_BYTES ((size_t)64 << 20) /* together */
+static _Thread_local struct idle {
 	uint8_t *memory;
 	size_t bytes;
-} idle;
+} idle[IDLE];
 
 /* All images of a stack, each between guards. */
 static size_t images_bytes(const struct pmem_stack *stack)
@@ -59,14 +62,26 @@ static size_t images_bytes(const struct pmem_stack *stack)
 	return (whole_pages(stack->max_len) + GUARD) * (stack->machines + 1) + GUARD;
 }
 
+/* NULL: none are kept of that size. */
+static uint8_t *take_idle(size_t bytes)
+{
+	for (unsigned i = 0; i < IDLE && idle[i].memory; i++) {
+		uint8_t *memory = idle[i].memory;
+		if (idle[i].bytes != bytes)
+			continue;
+		memmove(&idle[i], &idle[i + 1], (IDLE - 1 - i) * sizeof(idle[0]));
+		idle[IDLE - 1] = (struct idle){0};
+		return memory;
+	}
+	return NULL;
+}
+
 static uint8_t *map_images(const struct pmem_stack *stack)
 {
 	size_t bytes = images_bytes(stack), pages = whole_pages(stack->max_len);
-	uint8_t *memory = idle.memory;
-	if (memory && idle.bytes == bytes) {
-		idle.memory = NULL;
+	uint8_t *memory = take_idle(bytes);
+	if (memory)
 		return memory;
-	}
 	memory = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (memory == MAP_FAILED)
 		return NULL;
@@ -80,10 +95,19 @@ static uint8_t *map_images(const struct pmem_stack *stack)
 
 static void keep_images(const struct pmem_stack *stack)
 {
-	if (idle.memory)
-		munmap(idle.memory, idle.bytes);
-	idle.memory = stack->images;
-	idle.bytes = images_bytes(stack);
+	struct idle *last = &idle[IDLE - 1];
+	size_t bytes = 0;
+	if (last->memory)
+		munmap(last->memory, last->bytes);
+	memmove(&idle[1], &idle[0], (IDLE - 1) * sizeof(idle[0]));
+	idle[0] = (struct idle){stack->images, images_bytes(stack)};
+	for (unsigned i = 0; i < IDLE && idle[i].memory; i++) { /* the first one in any case */
+		bytes += idle[i].bytes;
+		if (!i || bytes <= IDLE_BYTES)
+			continue;
+		munmap(idle[i].memory, idle[i].bytes);
+		idle[i] = (struct idle){0};
+	}
 }
 
 struct pmem_stack *pmem_stack_new(unsigned machines, size_t max_len)
