@@ -1112,7 +1112,7 @@ int explore_open(struct explorer *ex, struct setup *setup, const struct explore_
 		worlds_why(&ex->worlds, ex->why);
 	else if (error)
 		return error;
-	ex->judge = calloc(WORLDS, sizeof(*ex->judge));
+	ex->judge = malloc(WORLDS * sizeof(*ex->judge)); /* a megabyte, most of it never used */
 	ex->image = calloc(WORLDS, sizeof(*ex->image));
 	ex->visited = visited_new();
 	bool own = ex->worlds.history->detail; /* it is kept for that judge */

@@ -146,7 +146,7 @@ struct sim {
 	uint64_t power_off_at[SIM_HOSTS];
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
-	struct block *free_list[40]; /* of libc.c, by size class */
+	struct block *free_list[SIM_FREE_LISTS]; /* of libc.c, by size class */
 	unsigned boot;
 	void *process[SIM_HOSTS]; /* sim_process() */
 	void (*commit_pending)(void *);

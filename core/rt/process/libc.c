@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * See libc.h. Freed memory is kept in lists by size class (powers of two) within the
- * run; a block's header remembers its class.
+ * See libc.h. Freed memory is kept in lists by size class within the run; a block's header
+ * remembers its class. Classes are powers of two, and from 16 KiB on four to each: servers take
+ * large buffers at each boot, and all of a block is cleared.
  */
 #include "core/rt/process/libc.h"
 #include <assert.h>
@@ -12,7 +13,8 @@
 #include "core/rt/sim.h"
 #include "core/rt/process/sim_libc.h"
 
-#define CLASSES 40
+#define CLASSES SIM_FREE_LISTS
+#define LARGE	14 /* the first class of 16 KiB */
 #define HEADER	16
 #define FREED	(UINT64_C(1) << 32) /* in a block's class: it is in a list */
 #define MALLOC_MAX \
@@ -28,10 +30,17 @@ struct block {
 };
 _Static_assert(sizeof(struct block) == HEADER, "the user's memory is aligned as malloc()'s");
 
+static size_t bytes_of(unsigned class)
+{
+	const unsigned step = class - LARGE;
+	return class < LARGE ? (size_t)1 << class
+			     : (size_t)(4 + step % 4) << (LARGE - 2 + step / 4);
+}
+
 static unsigned class_of(size_t bytes)
 {
 	unsigned class = 5; /* 32 bytes */
-	while (((size_t)1 << class) < bytes + HEADER)
+	while (bytes_of(class) < bytes + HEADER)
 		class ++;
 	assert(class < CLASSES);
 	return class;
@@ -54,7 +63,7 @@ void *sim_take(size_t bytes)
 		list[class] = block->next;
 		block->next = NULL;
 	} else {
-		block = sim_alloc(sim, (size_t)1 << class);
+		block = sim_alloc(sim, bytes_of(class));
 	}
 	block->class = class;
 	return (char *)block + HEADER;
@@ -90,7 +99,7 @@ static struct block *block_of(void *memory, const char *otherwise, uintptr_t pc)
 
 static size_t room_of(const struct block *block)
 {
-	return block->class ? ((size_t)1 << block->class) - HEADER : block->bytes;
+	return block->class ? bytes_of((unsigned)block->class) - HEADER : block->bytes;
 }
 
 void sim_free_memory(void *memory)

@@ -5,6 +5,7 @@
 #include "core/rt/sim.h"
 
 struct block;
+#define SIM_FREE_LISTS 64
 struct block **sim_free_lists(struct sim *sim); /* one per size class, empty after a reset */
 void sim_set_fault(struct sim *sim, uintptr_t pc, const char *what);
 /* What libc keeps for the current task's process; NULL at first. */
