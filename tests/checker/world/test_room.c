@@ -3,7 +3,8 @@
  * A store has room for as many updates as it was made for, and answers when it is full
  * (worlds_fill()); and nothing of that is left when the workload runs.
  */
-#include "checker/world/world.h"
+#include "checker/explore/explore.h"
+#include <stdlib.h>
 #include "core/rt/rt.h"
 #include "scenarios/stores.h"
 #include "tests/checker/setups.h"
@@ -92,6 +93,47 @@ TESTS(is_filled, (int)(sizeof(table) / sizeof(table[0])))
 	world_end(&worlds, 0);
 	worlds_close(&worlds);
 	setup_free(&setup);
+}
+
+/* Updates of a store when an explorer opens. */
+static unsigned fill_updates(const struct tm_store *store, const char *workload, bool shared)
+{
+	struct explorer *ex = malloc(sizeof(*ex));
+	struct explore_limits limits = explore_default;
+	struct setup setup;
+
+	limits.fill = true;
+	limits.share_tree = shared;
+	make_whole_setup(&setup, store, NULL, "", workload);
+	updates = 0;
+	room = setup.params.updates + setup.w.keys; /* loaded twice */
+	int error = explore_open(ex, &setup, &limits);
+	ck_assert(!error && !ex->worlds.unloaded);
+	explore_close(ex);
+	setup_free(&setup);
+	free(ex);
+	return updates;
+}
+
+/* What has room under one workload has it under another one for which it is made alike. */
+TEST(is_filled_once)
+{
+	static struct tm_store store; /* its place is a part of the name */
+
+	real = store_find("ca");
+	store = *real;
+	store.put = put_until_full;
+	const unsigned each = fill_updates(&store, "w", false);
+	ck_assert_uint_gt(each, room);
+	ck_assert_uint_eq(fill_updates(&store, "w", true), each);
+	ck_assert_uint_lt(fill_updates(&store, "w", true), room);
+	ck_assert_uint_lt(fill_updates(&store, "wr", true), room);
+	/* One update more. */
+	ck_assert_uint_gt(fill_updates(&store, "ww", true), room);
+	/* One that has failed is tried again. */
+	store.get = get_when_full;
+	for (unsigned i = 0; i < 2; i++)
+		ck_assert_uint_gt(fill_updates(&store, "www", true), room);
 }
 
 RUN_TESTS(NULL, NULL)
