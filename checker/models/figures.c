@@ -96,7 +96,7 @@ static int read_measure(struct text *t, struct figure *f, char *rest)
 		const char *name;
 		unsigned *into, least, most;
 	} fields[] = {{"reads", &f->reads, 0, 100},
-		      {"clients", &f->clients, 1, TM_MAX_CLIENTS},
+		      {"clients", &f->clients, 1, WORKLOAD_MAX_CLIENTS},
 		      {"keys", &f->keys, 1, HISTORY_KEYS},
 		      {"ops", &f->ops, 3, 1000},
 		      {"klen", &f->klen, 1, TM_MAX_KEY}};

@@ -182,7 +182,6 @@ static void fails(struct sim *sim, void *arg)
 	struct litmus_search *p = arg;
 	const struct litmus_test *test = p->test;
 	const unsigned host = test->fails;
-	const uint64_t tasks = sim_tasks_of(sim, host + 1);
 	dpor_touch(&p->dpor, DPOR_WRITE, (uintptr_t)&p->failed_alone, 1);
 	p->failed_alone = true;
 	sim_end_tasks(sim, host + 1);
@@ -192,7 +191,7 @@ static void fails(struct sim *sim, void *arg)
 		if (at->host == host)
 			pmem_host_fails(p->pm, first,
 					(at->off + 8u * at->words - first + LINE - 1) / LINE * LINE,
-					tasks);
+					host + 1);
 	}
 	for (unsigned q = 0; q < test->qps; q++)
 		for (unsigned e = 0; e < 2; e++) {

@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include "checker/models/plain_run.h"
+#include "core/text/error_name.h"
 
-#define WAIT_NS 10000
-#define FEW	10 /* of so many operations one is too little to go by */
+#define APART_NS 1000
+#define FEW	 2 /* less than this part of the operations: others began when one was done */
 
 struct watch {
 	struct client {
 		uint64_t since; /* ns: the latest return, if one is done */
 		unsigned done;
-	} client[TM_MAX_CLIENTS + 1];
+	} client[WORKLOAD_MAX_CLIENTS + 1];
 	unsigned clients, ops; /* of each */
 	unsigned begun;	       /* clients that have returned once */
 	uint64_t from, to;     /* ns: all are at work */
@@ -41,6 +42,16 @@ static int failed(const struct world *w, const struct workload_op *op, int error
 	return 0;
 }
 
+/* Until all are at work; they go on one after the other, as they came. */
+static void wait_for_all(struct watch *x, struct sim *sim)
+{
+	while (x->begun < x->clients) {
+		sim_idle_on(sim, x);
+		sim_yield(sim);
+	}
+	sim_sleep(sim, sim_host(sim) * APART_NS);
+}
+
 static void between(void *arg, struct world *world, const struct workload_op *op, int error)
 {
 	struct watch *x = arg;
@@ -52,6 +63,7 @@ static void between(void *arg, struct world *world, const struct workload_op *op
 	error = failed(world, op, error);
 	x->error = error ? error : x->error;
 	if (!c->done && ++x->begun == x->clients) {
+		sim_wake(world->sim, x);
 		x->from = now;
 		x->busy_from = sim_busy_ns(world->sim, HOST_SERVER);
 	} else if (c->done && x->begun == x->clients && !x->over) {
@@ -60,8 +72,8 @@ static void between(void *arg, struct world *world, const struct workload_op *op
 		x->busy_to = sim_busy_ns(world->sim, HOST_SERVER);
 	}
 	x->over |= ++c->done == x->ops;
-	while (x->waits && x->begun < x->clients)
-		sim_sleep(world->sim, WAIT_NS);
+	if (x->waits && c->done == 1)
+		wait_for_all(x, world->sim);
 	c->since = sim_task_now(world->sim);
 }
 
@@ -106,7 +118,7 @@ static int run_world(struct setup *s, struct watch *x, char why[300])
 	if (error)
 		return error;
 	if (x->error) {
-		snprintf(why, 300, "an operation fails");
+		snprintf(why, 300, "an operation fails: %s", error_name(x->error).text);
 		return -EIO;
 	}
 	const size_t n = x->n[TIME_PUT] - put + x->n[TIME_GET] - get;

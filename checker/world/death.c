@@ -123,7 +123,7 @@ static void loses_power(struct world *w, unsigned server, bool for_ever)
 	history_server_fails(w->history, for_ever);
 	rnic_power_off(w->server[server].verbs);
 	pmem_host_fails(w->pm, w->setup->server[server].at, w->setup->server[server].len,
-			sim_tasks_of(w->sim, server_host(server)));
+			server_host(server));
 	w->serving &= ~(1u << server);
 	w->gone |= (uint32_t)for_ever << server;
 }

@@ -74,8 +74,8 @@ struct setup {
 	bool own; /* the workload has the store's own operations, and is read and judged by them */
 	struct setup_value *value; /* the load phase's first, by key; then by client and nth */
 	unsigned values;
-	int *first_value;			      /* by key */
-	unsigned first_of_client[TM_MAX_CLIENTS + 1]; /* [c]: index of client c's first PUT */
+	int *first_value;				    /* by key */
+	unsigned first_of_client[WORKLOAD_MAX_CLIENTS + 1]; /* [c]: index of client c's first PUT */
 	uint8_t *bytes;
 	uint8_t *image; /* the pool after the load phase */
 };

@@ -224,10 +224,12 @@ static void begin(struct worlds *ws, unsigned machine, struct source *source)
 	memset(w->failed, 0, sizeof(w->failed));
 	w->gets.n = w->gets.events = w->gets.bytes = 0;
 	life_begin(w);
+	/* Where time is measured, each may have to look on while all others have their turn. */
+	const unsigned lookers = s->profile.cpus ? s->w.clients : 1;
 	sim_set_step_budget(
-		w->sim,
-		STEPS_BASE + STEPS_PER_OP * (machine ? 2 * (s->w.keys + setup_looks(s)) + LIFE_OPS
-						     : workload_ops(&s->w)));
+		w->sim, STEPS_BASE + STEPS_PER_OP * lookers *
+					     (machine ? 2 * (s->w.keys + setup_looks(s)) + LIFE_OPS
+						      : workload_ops(&s->w)));
 	sim_at(w->sim, GIVE_UP_NS, give_up, w);
 }
 

@@ -124,7 +124,7 @@ struct world {
 	uint64_t reread_ns; /* since when */
 	unsigned opened, ended;
 	/* By number; the last are those of a machine that has recovered. */
-	struct world_client client[TM_MAX_CLIENTS + 1 + LIFE_CLIENTS];
+	struct world_client client[WORKLOAD_MAX_CLIENTS + 1 + LIFE_CLIENTS];
 	struct life life;
 	struct world_gets gets;
 };

@@ -38,12 +38,12 @@ void pmem_snapshot(struct pmem *pm, struct snapshot *s);
 void pmem_resume(struct pmem *pm, struct snapshot *s);
 /*
  * One of several hosts whose memories are slices of machine 0's pool loses its power, and the
- * others go on: nothing in [off, off + len) is on its way any more, neither from its CPUs (`tasks`,
- * as bits) nor from its NIC, and of each line in flight there one version is left, which its first
- * touch decides (CHOICE_LINE, b: PMEM_HOST_FAILED + how often hosts have failed in the run).
+ * others go on: nothing in [off, off + len) is on its way any more, neither from its CPUs nor from
+ * its NIC, and of each line in flight there one version is left, which its first touch decides
+ * (CHOICE_LINE, b: PMEM_HOST_FAILED + how often hosts have failed in the run).
  */
 #define PMEM_HOST_FAILED 16
-void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks);
+void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, unsigned host);
 /* So many servers share the pool, each with its own hardware; off after pmem_begin(). And where a
  * server's part begins, in their order. */
 void pmem_set_hosts(struct pmem *pm, unsigned hosts);

@@ -208,18 +208,18 @@ void lines_touched(struct pmem *pm, uint32_t first, uint32_t last, bool write)
 		htm_touched(pm, first, last, write);
 }
 
-void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, uint64_t tasks)
+void pmem_host_fails(struct pmem *pm, uint64_t off, size_t len, unsigned host)
 {
 	assert(pm->running && !pm->machine && off % LINE == 0 && len % LINE == 0);
 	assert(off + len <= pmem_length(pm));
 	pmem_commit_pending(pm);
 	if (pm->buffers)
-		store_buffers_lose(pm->buffers, tasks);
+		store_buffers_lose(pm->buffers, host);
 	pm->failures++;
 	if (pm->htms)
 		htm_host_fails(pm, off, len);
 	for (uint32_t i = 0; i < pm->nts;) {
-		if (tasks >> (pm->nt[i].late.cpu - 1) & 1)
+		if (sim_task_host(pm->sim, pm->nt[i].late.cpu - 1) == host)
 			pm->nt[i] = pm->nt[--pm->nts];
 		else
 			i++;

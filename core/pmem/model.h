@@ -26,7 +26,7 @@
 #include "core/rt/htm.h"
 
 #define MACHINES      4
-#define ACCESS_BUDGET 100000000u /* accesses to DRAM after which a task is in an endless loop */
+#define ACCESS_BUDGET 50000000u /* accesses to DRAM; if no time has gone by: in an endless loop */
 
 struct version {
 	uint32_t next; /* index + 1 of the line's next version, 0: newest */
@@ -142,6 +142,7 @@ struct pmem {
 	pmem_dram_watcher *dram_watcher; /* NULL: none */
 	void *dram_arg;
 	uint32_t dram_left; /* with one: as window.accesses_left without */
+	uint64_t spent_ns;  /* when the latest ACCESS_BUDGET of them was spent */
 	const struct tm_region *region;
 	unsigned regions;
 	struct pmem_course *course; /* where it is noted what is done; NULL: nowhere */

@@ -253,6 +253,7 @@ void pmem_begin(struct pmem *pm, struct sim *sim, const struct hardware *hw)
 	pm->window = (struct pmem_window){pm->work, pm->len, ACCESS_BUDGET, 0};
 	begin_buffers(pm);
 	pm->watched = 0;
+	pm->spent_ns = UINT64_MAX;
 	pm->dram_watcher = NULL;
 	pm->pending.len = 0;
 	pm->nts = 0;
@@ -373,8 +374,10 @@ void pmem_accesses_spent(struct pmem *pm, const void *addr, size_t len, bool wri
 			return;
 		pm->watched = ACCESS_BUDGET;
 	}
-	if (sim_actor(pm->sim))
+	const uint64_t now = sim_now(pm->sim);
+	if (sim_actor(pm->sim) && pm->spent_ns == now)
 		sim_abandon(pm->sim, SIM_BUDGET);
+	pm->spent_ns = now;
 }
 
 void pmem_set_hosts(struct pmem *pm, unsigned hosts)

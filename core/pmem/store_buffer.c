@@ -280,11 +280,11 @@ void store_buffers_wait(struct store_buffers *b, unsigned left)
 	sim_takes(b->sim, &cpu->first, cpu->first);
 }
 
-void store_buffers_lose(struct store_buffers *b, uint64_t tasks)
+void store_buffers_lose(struct store_buffers *b, unsigned host)
 {
 	store_buffers_show(b, 0);
 	for (unsigned i = 1; i < b->used; i++) {
-		if (!(tasks >> (i - 1) & 1))
+		if (sim_task_host(b->sim, i - 1) != host)
 			continue;
 		*b->entries -= b->cpu[i].next - b->cpu[i].first;
 		b->cpu[i].first = b->cpu[i].next;

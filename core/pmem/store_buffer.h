@@ -118,7 +118,7 @@ const struct buffered *store_buffers_forward(const struct store_buffers *b, uint
 void store_buffers_wait(struct store_buffers *b, unsigned left);
 /* The entries of all CPUs leave, whatever delays them. */
 void store_buffers_empty(struct store_buffers *b);
-/* What the CPUs of these tasks, as bits, have in their buffers never leaves them. */
-void store_buffers_lose(struct store_buffers *b, uint64_t tasks);
+/* What the CPUs of this host have in their buffers never leaves them. */
+void store_buffers_lose(struct store_buffers *b, unsigned host);
 
 #endif

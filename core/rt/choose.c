@@ -85,13 +85,14 @@ void actor_init(struct actor *actor, const char *name)
 
 void actor_label(struct actor *actor, struct op_label op)
 {
-	assert(op.client < ACTOR_CLIENTS && op.kind < OP_KINDS);
+	const unsigned client = op.client % ACTOR_CLIENTS;
+	assert(op.kind < OP_KINDS);
 	assert(!op.client || op.kind); /* a client's operation has a name */
-	uint16_t occurrence = op_label_equal(actor->seen[op.client].op, op)
-				      ? actor->seen[op.client].occurrence + 1
+	uint16_t occurrence = op_label_equal(actor->seen[client].op, op)
+				      ? actor->seen[client].occurrence + 1
 				      : 1;
-	actor->seen[op.client].op = op;
-	actor->seen[op.client].occurrence = occurrence;
+	actor->seen[client].op = op;
+	actor->seen[client].occurrence = occurrence;
 	actor->op = op;
 	actor->occurrence = occurrence;
 	memset(actor->count, 0, sizeof(actor->count));

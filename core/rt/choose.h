@@ -279,7 +279,7 @@ struct op_label {
  * distinguishes a second request of the same operation from the first.
  */
 #define ACTOR_NAME    24
-#define ACTOR_CLIENTS 24 /* clients an actor can tell apart */
+#define ACTOR_CLIENTS 24 /* clients an actor tells apart; more are in worlds without choices */
 enum actor_count {
 	COUNT_STEP,
 	COUNT_MESSAGE = COUNT_STEP + STEP_KINDS,

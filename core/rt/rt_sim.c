@@ -45,18 +45,18 @@ void sim_set_clocks(struct sim *sim, uint64_t ns)
 static uint64_t clock_ahead(struct sim *sim)
 {
 	const unsigned host = sim->running->code_host;
-	if (sim->source && !(sim->clocks_known >> host & 1)) {
+	struct one_host *at_host = sim_host_of(sim, host);
+	if (sim->source && !at_host->clock_known) {
 		struct actor who;
 		sim_name_actor(sim, &who, host, "", 0);
 		const struct choice_point at = {.kind = CHOICE_CLOCK, .who = &who, .occurrence = 1};
-		const bool ahead = sim_choose(sim, &at, 2);
-		sim->clocks_known |= 1u << host;
-		sim->clocks_ahead |= (uint32_t)ahead << host;
-		if (ahead)
+		at_host->clock_ahead = sim_choose(sim, &at, 2);
+		at_host->clock_known = true;
+		if (at_host->clock_ahead)
 			sim_trace(sim, &who, 0, "the clock is %llu us ahead",
 				  (unsigned long long)sim->clocks_ns / 1000);
 	}
-	return sim->clocks_ahead >> host & 1 ? sim->clocks_ns : 0;
+	return at_host->clock_ahead ? sim->clocks_ns : 0;
 }
 
 uint64_t rt_now(void)

@@ -22,15 +22,15 @@ enum touch {
 /* When a packet has left which host. */
 static inline uint64_t leaving_touch(uint64_t at_ns, unsigned host)
 {
-	return at_ns << 5 | host;
+	return at_ns << 7 | host;
 }
 static inline uint64_t leaving_ns(uint64_t where)
 {
-	return where >> 5;
+	return where >> 7;
 }
 static inline unsigned leaving_host(uint64_t where)
 {
-	return where & 31;
+	return where & 127;
 }
 
 /*

@@ -53,8 +53,9 @@ void sim_free(struct sim *sim)
 		return;
 	assert(!sim->running && sim_of_thread != sim); /* its stacks are about to go */
 	sim_forget_statics(sim);
-	for (unsigned i = 0; i < SIM_TASKS; i++)
-		fiber_free(&sim->task[i].fiber);
+	for (unsigned i = 0; i < (sim->more ? SIM_TASKS : FEW_TASKS); i++)
+		fiber_free(&task_at(sim, i)->fiber);
+	free(sim->more);
 	arena_free(&sim->arena);
 	free(sim->event);
 	free(sim);
@@ -65,7 +66,7 @@ void sim_reset(struct sim *sim, struct source *source)
 	assert(!sim->running && sim_of_thread != sim);
 	assert(sim->tasks <= SIM_TASKS);
 	for (unsigned i = 0; i < sim->tasks; i++)
-		sim->task[i].used = false;
+		task_at(sim, i)->used = false;
 	sim->tasks = 0;
 	sim->actors = 0;
 	sim->source = source;
@@ -87,9 +88,6 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->reaches = NULL;
 	sim->durations = (struct durations){0};
 	sim->clocks_ns = 0;
-	sim->clocks_known = sim->clocks_ahead = 0;
-	sim->powerless = 0;
-	memset(sim->power_off_at, 0, sizeof(sim->power_off_at));
 	memset(sim->server, 0, sizeof(sim->server));
 	sim->anywhere_events = 0;
 	sim->commit_pending = NULL;
@@ -98,8 +96,6 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->memory = NULL;
 	sim_forget_statics(sim);
 	sim->net = NULL;
-	memset(sim->descriptors, 0, sizeof(sim->descriptors));
-	sim->refused = sim->dead_machines = 0;
 	sim->death = NULL;
 	sim->observer = NULL;
 	sim->tracer = NULL;
@@ -108,12 +104,10 @@ void sim_reset(struct sim *sim, struct source *source)
 	sim->fault[0] = '\0';
 	sim->fault_said = false;
 	sim->disturbed = false;
-	memset(sim->injected, 0, sizeof(sim->injected));
-	memset(sim->connects, 0, sizeof(sim->connects));
+	memset(sim->host, 0, sim->hosts * sizeof(sim->host[0]));
 	arena_reset(&sim->arena);
 	memset(sim->free_list, 0, sizeof(sim->free_list));
 	sim->boot = 0;
-	memset(sim->process, 0, sizeof(sim->process));
 	sim->began = sim->events;
 	sim->at_rest = NULL;
 }
@@ -197,9 +191,7 @@ struct sim_process_number sim_process_number(const struct sim *sim)
 
 void **sim_process(struct sim *sim)
 {
-	unsigned host = sim_host(sim);
-	assert(host < SIM_HOSTS);
-	return &sim->process[host];
+	return &sim_host_of(sim, sim_host(sim))->process;
 }
 
 struct block **sim_free_lists(struct sim *sim)

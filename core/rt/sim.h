@@ -33,7 +33,7 @@ struct sim;
 #define HOST_SERVER 0 /* clients are hosts 1, 2, ... */
 /* Servers of a store that has several: the first is HOST_SERVER's, the others' hosts count down
  * from the last one, so that a client's number does not depend on how many there are. */
-#define SIM_HOSTS 32
+#define SIM_HOSTS 128
 static inline unsigned server_host(unsigned server)
 {
 	return server ? SIM_HOSTS - server : HOST_SERVER;
@@ -161,7 +161,7 @@ void sim_connects_again(struct sim *sim, unsigned host);
 /* The current task's actor; NULL when no task runs (an event from the scheduler). */
 struct actor *sim_actor(struct sim *sim);
 /* 0, 1, ...: number of the current task, -1 when none. At most SIM_TASKS. */
-#define SIM_TASKS 64
+#define SIM_TASKS 256
 int sim_task(const struct sim *sim);
 unsigned sim_host(const struct sim *sim); /* of the current task */
 /* Hosts' accept functions (rt_listen, rt_connect) are kept per simulation, at host 0. */
@@ -331,8 +331,8 @@ void sim_set_power(struct sim *sim, unsigned host, bool on);
 bool sim_has_power(const struct sim *sim, unsigned host);
 /* When it lost its power last, ns; 0: it has not. */
 uint64_t sim_power_off_at(const struct sim *sim, unsigned host);
-/* The host's tasks, as bits. */
-uint64_t sim_tasks_of(const struct sim *sim, unsigned host);
+/* Whose task it is: 0, 1, ... as sim_task() says. */
+unsigned sim_task_host(const struct sim *sim, unsigned task);
 /* A new process begins on a host: it has fresh static data, and no descriptor is open. */
 void sim_new_process(struct sim *sim, unsigned host);
 /* Has the host died by DEATH_MACHINE? */

@@ -7,27 +7,24 @@
 
 void sim_inject(struct sim *sim, unsigned host, unsigned what)
 {
-	assert(host < SIM_HOSTS);
-	sim->injected[host].what |= (uint8_t)what;
+	sim_host_of(sim, host)->injected |= (uint8_t)what;
 }
 
 unsigned sim_injected(const struct sim *sim, unsigned host)
 {
-	assert(host < SIM_HOSTS);
-	return sim->injected[host].what;
+	return sim_host_at(sim, host)->injected;
 }
 
 void sim_refuse(struct sim *sim, unsigned host)
 {
-	assert(host < SIM_HOSTS);
-	sim->refused |= 1u << host;
+	sim_host_of(sim, host)->refused = true;
 }
 
 bool sim_take_refused(struct sim *sim, unsigned host)
 {
-	bool refused = sim->refused >> host & 1;
-	assert(host < SIM_HOSTS);
-	sim->refused &= ~(1u << host);
+	const bool refused = sim_host_at(sim, host)->refused;
+	if (refused)
+		sim_host_of(sim, host)->refused = false;
 	return refused;
 }
 
@@ -39,9 +36,8 @@ bool sim_disturbed(const struct sim *sim)
 void sim_packet_lost(struct sim *sim, unsigned from, unsigned to, bool repeated)
 {
 	unsigned host[] = {from, to};
-	assert(from < SIM_HOSTS && to < SIM_HOSTS);
 	for (unsigned i = 0; i < 2; i++) {
-		sim->injected[host[i]].lost++;
+		sim_host_of(sim, host[i])->lost++;
 		/* The server has as many links as it has clients. */
 		if (!repeated && !host_serves(host[i]))
 			sim_inject(sim, host[i], SIM_INJECTED_LINK);
@@ -51,8 +47,7 @@ void sim_packet_lost(struct sim *sim, unsigned from, unsigned to, bool repeated)
 void sim_link_given_up(struct sim *sim, unsigned from, unsigned to, unsigned tries)
 {
 	unsigned host[] = {from, to};
-	assert(from < SIM_HOSTS && to < SIM_HOSTS);
 	for (unsigned i = 0; i < 2; i++)
-		if (!host_serves(host[i]) && sim->injected[host[i]].lost >= tries)
+		if (!host_serves(host[i]) && sim_host_at(sim, host[i])->lost >= tries)
 			sim_inject(sim, host[i], SIM_INJECTED_LINK);
 }

@@ -5,7 +5,7 @@
  */
 #include "core/rt/sim_state.h"
 
-#define SIM_TURNS 128 /* tasks and chains among which a scheduler chooses */
+#define SIM_TURNS 320 /* tasks and chains among which a scheduler chooses */
 
 void sim_set_scheduler(struct sim *sim, struct scheduler *scheduler)
 {

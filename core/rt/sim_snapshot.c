@@ -34,13 +34,20 @@ static size_t stack_used(const struct task *task)
 /* All but what snapshot and simulation have in forms of their own. */
 static void exchange(struct sim *sim, struct snapshot *s)
 {
+	const unsigned hosts = sim->hosts;
 	snapshot_exchange(s, sim, KEPT);
+	snapshot_exchange(s, sim->host, sim->hosts * sizeof(sim->host[0]));
+	if (hosts > sim->hosts)
+		memset(&sim->host[sim->hosts], 0, (hosts - sim->hosts) * sizeof(sim->host[0]));
 	assert(sim->event_count <= sim->event_room); /* there were so many before */
 	snapshot_exchange(s, sim->event, sim->event_count * sizeof(*sim->event));
-	snapshot_exchange(s, sim->task, sim->tasks * sizeof(*sim->task));
+	const unsigned few = sim->tasks < FEW_TASKS ? sim->tasks : FEW_TASKS;
+	snapshot_exchange(s, sim->task, few * sizeof(*sim->task));
+	snapshot_exchange(s, sim->more, (sim->tasks - few) * sizeof(*sim->more));
 	for (unsigned i = 0; i < sim->tasks; i++)
-		if (sim->task[i].used)
-			snapshot_exchange(s, sim->task[i].fiber.context, stack_used(&sim->task[i]));
+		if (task_at(sim, i)->used)
+			snapshot_exchange(s, task_at(sim, i)->fiber.context,
+					  stack_used(task_at(sim, i)));
 	arena_exchange(&sim->arena, s);
 }
 
@@ -64,7 +71,7 @@ void sim_resume(struct sim *sim, struct snapshot *s, struct source *source)
 	SNAPSHOT_EXCHANGE(s, events);
 	sim_forget_statics(sim); /* none of the copies is live */
 	for (unsigned i = 0; i < sim->tasks; i++)
-		sim->task[i].used = false;
+		task_at(sim, i)->used = false;
 	exchange(sim, s);
 	sim->source = asked ? source : NULL;
 	sim->began = sim->events;

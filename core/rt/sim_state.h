@@ -36,6 +36,7 @@
 
 #define IDLE_KEYS    8
 #define ACTORS_KNOWN 32
+#define FEW_TASKS    32 /* most worlds have no more, and are made often */
 
 struct event {
 	uint64_t due, chain;
@@ -64,6 +65,7 @@ struct task {
 	unsigned code_host; /* whose code it runs: its own host's, or the server's in rt_connect()
 			     */
 	uint32_t sleep;	    /* number of its current sleep */
+	uint8_t number;
 	bool used, asleep, dead;
 	bool timed;	       /* its wake-up is in the event queue */
 	bool of_store;	       /* rt_spawn() or pthread_create() made it */
@@ -107,6 +109,20 @@ struct repeat_seen {
 	uint16_t slot[REPEAT_SLOTS / 2]; /* where the entries are */
 };
 
+struct one_host {
+	void *process;			 /* sim_process() */
+	uint8_t *statics;		 /* a copy; NULL: none yet */
+	struct descriptors *descriptors; /* of its process; NULL: none yet */
+	uint64_t power_off_at;
+	uint32_t lost;	   /* packets of its links */
+	uint16_t connects; /* how often a client has begun to connect, but for the first time */
+	uint8_t injected;  /* bits, enum sim_injected */
+	bool died;	   /* its machine */
+	bool powerless;
+	bool refused; /* sim_take_refused() */
+	bool clock_known, clock_ahead;
+};
+
 struct sim {
 	struct run_state run;
 	struct scheduler *scheduler; /* NULL: time decides */
@@ -114,8 +130,8 @@ struct sim {
 	uint64_t step_budget, all_steps;
 	unsigned event_count;
 	uint32_t seq;
-	struct task *running; /* NULL in the scheduler and in events */
-	struct task *ready[SIM_TASKS];
+	struct task *running;	  /* NULL in the scheduler and in events */
+	uint8_t ready[SIM_TASKS]; /* their numbers */
 	unsigned ready_first, ready_len;
 	struct delayed delayed[SIM_DELAYS];
 	unsigned delays;
@@ -140,15 +156,11 @@ struct sim {
 	void (*reaches)(void *, struct op_label, unsigned);
 	void *reaches_arg;
 	struct durations durations;
-	uint64_t clocks_ns; /* sim_set_clocks(); whose choice was made, and which are ahead: */
-	uint32_t clocks_known, clocks_ahead; /* bits, by host */
-	uint32_t powerless;		     /* likewise */
-	uint64_t power_off_at[SIM_HOSTS];
+	uint64_t clocks_ns;	  /* sim_set_clocks() */
 	uint32_t anywhere_events; /* CRASH_ANYWHERE points of events so far */
 	enum sim_end end;
 	struct block *free_list[SIM_FREE_LISTS]; /* of libc.c, by size class */
 	unsigned boot;
-	void *process[SIM_HOSTS]; /* sim_process() */
 	void (*commit_pending)(void *);
 	void *commit_arg;
 	bool (*locked)(void *, const void *, uintptr_t);
@@ -156,13 +168,9 @@ struct sim {
 	struct threads *threads; /* of threads.h; NULL: there are none */
 	void *memory;
 	struct statics *statics; /* NULL: none */
-	uint8_t *static_copy[SIM_HOSTS];
 	void (*death)(void *, unsigned, unsigned);
 	void *death_arg;
-	void *net;				    /* sim_net() */
-	struct descriptors *descriptors[SIM_HOSTS]; /* of each host's process; NULL: none yet */
-	uint32_t refused;			    /* bits, by host: sim_take_refused() */
-	uint32_t dead_machines;			    /* bits, by host */
+	void *net; /* sim_net() */
 	void (*observer)(void *, const struct choice_point *);
 	void *observer_arg;
 	const struct places_without *without; /* NULL: nothing */
@@ -172,12 +180,7 @@ struct sim {
 	bool wordless;
 	struct repeat repeat;
 	bool disturbed; /* a choice was not answered plainly */
-	struct {
-		uint8_t what;  /* enum sim_injected */
-		uint32_t lost; /* packets of the host's links */
-	} injected[SIM_HOSTS];
-	uint16_t connects[SIM_HOSTS]; /* how often a client has begun to connect, but for the first
-					 time */
+	unsigned hosts; /* of host[], in use */
 	char fault[192];
 	bool fault_said; /* it is a sentence of its own */
 	uintptr_t fault_pc;
@@ -191,12 +194,14 @@ struct sim {
 	uint32_t event_room;
 	struct fiber main_fiber;
 	struct arena arena;
-	void (*at_rest)(void *); /* NULL: none */
+	struct one_host host[SIM_HOSTS]; /* see sim_host_of() */
+	void (*at_rest)(void *);	 /* NULL: none */
 	void *rest_arg;
 	struct repeat_seen seen;
 	/* In the order in which runs make them, which is mostly the same. */
 	struct named named[ACTORS_KNOWN];
-	struct task task[SIM_TASKS];
+	struct task task[FEW_TASKS];
+	struct task *more; /* the others; NULL: none was needed yet */
 };
 
 extern _Thread_local struct sim *sim_of_thread; /* sim_current() */
@@ -264,6 +269,28 @@ void sim_watch_for_loops(void);
 /* A stack for the handler, once per thread: the task's own may be what ran out. */
 void sim_give_signal_stack(void);
 
+/* --- hosts --- */
+
+/* Servers come first, so that those in use are a few at the array's start. */
+static inline unsigned sim_host_index(unsigned host)
+{
+	assert(host < SIM_HOSTS);
+	return host_serves(host) ? host_server(host) : host + SIM_SERVERS - 1;
+}
+/* To be read. */
+static inline const struct one_host *sim_host_at(const struct sim *sim, unsigned host)
+{
+	return &sim->host[sim_host_index(host)];
+}
+/* To be changed: from now on it is in use. */
+static inline struct one_host *sim_host_of(struct sim *sim, unsigned host)
+{
+	const unsigned i = sim_host_index(host);
+	if (i >= sim->hosts)
+		sim->hosts = i + 1;
+	return &sim->host[i];
+}
+
 /* --- sim_tasks.c --- */
 
 /* Number of the host's processes that came before the one that is there. */
@@ -271,7 +298,7 @@ static inline unsigned sim_process_life(const struct sim *sim, unsigned host)
 {
 	if (host_serves(host))
 		return sim->server[host_server(host)].life;
-	return host < SIM_HOSTS ? sim->connects[host] : 0;
+	return host < SIM_HOSTS ? sim_host_at(sim, host)->connects : 0;
 }
 
 /* --- statics.c --- */
@@ -316,10 +343,17 @@ static inline bool answered_plainly(struct source *source, unsigned kind)
 }
 
 /* The nth ready task. */
+static inline struct task *task_at(const struct sim *sim, unsigned number)
+{
+	assert(number < SIM_TASKS);
+	return (struct task *)(number < FEW_TASKS ? &sim->task[number]
+						  : &sim->more[number - FEW_TASKS]);
+}
+
 static inline struct task *ready_task(const struct sim *sim, unsigned nth)
 {
 	assert(nth < sim->ready_len);
-	return sim->ready[(sim->ready_first + nth) % SIM_TASKS];
+	return task_at(sim, sim->ready[(sim->ready_first + nth) % SIM_TASKS]);
 }
 
 #endif

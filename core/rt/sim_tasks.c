@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include "core/rt/sim_state.h"
 
 #define POLL_NS	    10000 /* first fallback wake-up of a task that waits for a completion queue */
@@ -46,14 +47,14 @@ void sim_name_actor(struct sim *sim, struct actor *actor, unsigned host, const c
 
 void sim_connects_again(struct sim *sim, unsigned host)
 {
-	assert(!host_serves(host) && host < SIM_HOSTS);
-	assert(sim->connects[host] < UINT16_MAX);
-	sim->connects[host]++;
+	struct one_host *at = sim_host_of(sim, host);
+	assert(!host_serves(host) && at->connects < UINT16_MAX);
+	at->connects++;
 }
 
 int sim_task(const struct sim *sim)
 {
-	return sim->running ? (int)(sim->running - sim->task) : -1;
+	return sim->running ? (int)sim->running->number : -1;
 }
 
 struct actor *sim_actor(struct sim *sim)
@@ -89,11 +90,16 @@ void sim_end_task(struct sim *sim)
 /* A place for a new task; NULL: all are in use. */
 static struct task *free_task(struct sim *sim)
 {
+	if (sim->tasks == FEW_TASKS && !sim->more) {
+		sim->more = calloc(SIM_TASKS - FEW_TASKS, sizeof(*sim->more));
+		if (!sim->more)
+			arena_exhausted();
+	}
 	if (sim->tasks < SIM_TASKS)
-		return &sim->task[sim->tasks];
+		return task_at(sim, sim->tasks);
 	for (unsigned t = 0; t < SIM_TASKS; t++)
-		if (sim->task[t].again)
-			return &sim->task[t];
+		if (task_at(sim, t)->again)
+			return task_at(sim, t);
 	return NULL;
 }
 
@@ -108,7 +114,7 @@ int sim_new_task(struct sim *sim, unsigned host, const char *what, unsigned numb
 	if (fiber_alloc(&task->fiber))
 		return -ENOMEM;
 	if (!again)
-		sim->tasks++;
+		task->number = (uint8_t)sim->tasks++;
 	sim_name_actor(sim, &task->actor, host, what, number);
 	task->host = task->code_host = host;
 	task->error = 0;
@@ -139,19 +145,27 @@ int sim_spawn(struct sim *sim, unsigned host, const char *name, void (*fn)(void 
 	return sim_new_task(sim, host, name ? name : "", 0, fn, arg, &task);
 }
 
+static void put_ready(struct sim *sim, unsigned nth, const struct task *task)
+{
+	_Static_assert(SIM_TASKS - 1 <= UINT8_MAX, "a task's number fits");
+	sim->ready[(sim->ready_first + nth) % SIM_TASKS] = task->number;
+}
+
 static void end_tasks(struct sim *sim, unsigned host, const struct task *but)
 {
 	unsigned left = 0;
-	for (unsigned t = 0; t < sim->tasks; t++)
-		if (sim->task[t].host == host && &sim->task[t] != but) {
-			sim->task[t].dead = true;
-			if (sim->task[t].timed)
-				sim_take_wake_up(sim, &sim->task[t]);
-		}
+	for (unsigned t = 0; t < sim->tasks; t++) {
+		struct task *task = task_at(sim, t);
+		if (task->host != host || task == but)
+			continue;
+		task->dead = true;
+		if (task->timed)
+			sim_take_wake_up(sim, task);
+	}
 	for (unsigned i = 0; i < sim->ready_len; i++) {
 		struct task *task = ready_task(sim, i);
 		if (!task->dead)
-			sim->ready[(sim->ready_first + left++) % SIM_TASKS] = task;
+			put_ready(sim, left++, task);
 	}
 	sim->ready_len = left;
 	assert(!but || !but->dead);
@@ -191,7 +205,7 @@ void sim_make_ready(struct sim *sim, struct task *task)
 	if (sim->scheduler)
 		sim->scheduler->enables(sim->scheduler,
 					chain_name(task->actor.name_hash, CHAIN_TASK));
-	sim->ready[(sim->ready_first + sim->ready_len++) % SIM_TASKS] = task;
+	put_ready(sim, sim->ready_len++, task);
 }
 
 void sim_run_task(struct sim *sim, unsigned nth)
@@ -200,8 +214,7 @@ void sim_run_task(struct sim *sim, unsigned nth)
 	assert(!sim->running);
 	assert(!task->dead && !task->asleep);
 	for (; nth; nth--)
-		sim->ready[(sim->ready_first + nth) % SIM_TASKS] =
-			sim->ready[(sim->ready_first + nth - 1) % SIM_TASKS];
+		put_ready(sim, nth, ready_task(sim, nth - 1));
 	sim->ready_first = (sim->ready_first + 1) % SIM_TASKS;
 	sim->ready_len--;
 	sim->events++;
@@ -231,7 +244,7 @@ static void leave_first(struct sim *sim)
 	sim_commit_pending(sim);
 	assert(sim->ready_len < SIM_TASKS);
 	sim->ready_first = (sim->ready_first + SIM_TASKS - 1) % SIM_TASKS;
-	sim->ready[sim->ready_first] = task;
+	put_ready(sim, 0, task);
 	sim->ready_len++;
 	fiber_switch(&task->fiber, &sim->main_fiber);
 }
@@ -298,7 +311,7 @@ void sim_wake(struct sim *sim, const void *key)
 {
 	assert(key);
 	for (unsigned t = 0; t < sim->tasks; t++) {
-		struct task *task = &sim->task[t];
+		struct task *task = task_at(sim, t);
 		for (unsigned i = 0; i < task->idles; i++) {
 			if (task->idle[i] != key)
 				continue;
@@ -461,7 +474,7 @@ static void delay_or_die(struct sim *sim, unsigned k)
 	if (!server)
 		sim_kill_tasks(sim, task->host);
 	if (k == DEATH_MACHINE)
-		sim->dead_machines |= 1u << task->host;
+		sim_host_of(sim, task->host)->died = true;
 	sim_repeat_news(sim);
 	if (sim->death)
 		sim->death(sim->death_arg, server ? server_host(nth) : task->host, k);
@@ -471,9 +484,7 @@ static void delay_or_die(struct sim *sim, unsigned k)
 
 bool sim_machine_died(const struct sim *sim, unsigned host)
 {
-	_Static_assert(SIM_HOSTS <= 32, "each has its bit");
-	assert(host < SIM_HOSTS);
-	return sim->dead_machines >> host & 1;
+	return sim_host_at(sim, host)->died;
 }
 
 void sim_server_again(struct sim *sim, unsigned server)
@@ -561,31 +572,25 @@ bool sim_is_cut(const struct sim *sim, unsigned server)
 
 void sim_set_power(struct sim *sim, unsigned host, bool on)
 {
-	assert(host < SIM_HOSTS);
 	if (!on)
-		sim->power_off_at[host] = sim_now(sim);
-	sim->powerless = (sim->powerless & ~(1u << host)) | (uint32_t)!on << host;
+		sim_host_of(sim, host)->power_off_at = sim_now(sim);
+	sim_host_of(sim, host)->powerless = !on;
 }
 
 uint64_t sim_power_off_at(const struct sim *sim, unsigned host)
 {
-	assert(host < SIM_HOSTS);
-	return sim->power_off_at[host];
+	return sim_host_at(sim, host)->power_off_at;
 }
 
 bool sim_has_power(const struct sim *sim, unsigned host)
 {
-	assert(host < SIM_HOSTS);
-	return !(sim->powerless >> host & 1);
+	return !sim_host_at(sim, host)->powerless;
 }
 
-uint64_t sim_tasks_of(const struct sim *sim, unsigned host)
+unsigned sim_task_host(const struct sim *sim, unsigned task)
 {
-	uint64_t tasks = 0;
-	_Static_assert(SIM_TASKS <= 64, "each has its bit");
-	for (unsigned t = 0; t < sim->tasks; t++)
-		tasks |= (uint64_t)(sim->task[t].host == host) << t;
-	return tasks;
+	assert(task < sim->tasks);
+	return task_at(sim, task)->host;
 }
 
 void sim_new_process(struct sim *sim, unsigned host)

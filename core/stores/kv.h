@@ -88,6 +88,14 @@ int kv_status(int rc, size_t len, const void *rsp, size_t rsp_bytes);
 #define KV_NAP_NS 2000
 void kv_nap(uint64_t *nap);
 void kv_nap_to(uint64_t *nap, uint64_t max_ns);
+/* How long a client may keep what others wait for, ns, before it is taken for dead: `ns`, or
+ * longer where so many clients have their turn before it. */
+#define KV_TURN_NS 20000
+static inline uint64_t kv_patience(const struct tm_params *params, uint64_t ns)
+{
+	const uint64_t turns = (uint64_t)params->clients * KV_TURN_NS;
+	return turns > ns ? turns : ns;
+}
 
 _Static_assert(sizeof(struct kv_req) == 56, "a fixed layout without padding");
 _Static_assert(sizeof(struct kv_rsp) == 16, "a fixed layout without padding");

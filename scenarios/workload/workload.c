@@ -31,7 +31,7 @@
 void workload_free(struct workload *w)
 {
 	free(w->key);
-	for (unsigned c = 0; c < TM_MAX_CLIENTS; c++)
+	for (unsigned c = 0; c < WORKLOAD_MAX_CLIENTS; c++)
 		free(w->client[c].op);
 	memset(w, 0, sizeof(*w));
 }
@@ -48,7 +48,7 @@ static size_t capacity(unsigned length)
 int workload_copy(struct workload *to, const struct workload *from)
 {
 	assert(to != from);
-	assert(from->clients <= TM_MAX_CLIENTS);
+	assert(from->clients <= WORKLOAD_MAX_CLIENTS);
 	memset(to, 0, sizeof(*to));
 	if (from->keys) {
 		to->key = calloc(capacity(from->keys), sizeof(*to->key));
@@ -223,7 +223,7 @@ int workload_op_add(struct workload *w, unsigned client, enum op_kind kind, unsi
 
 int workload_op_append(struct workload *w, unsigned client, const struct workload_op *op)
 {
-	if (client < 1 || client > TM_MAX_CLIENTS || op->vlen > TM_MAX_VALUE)
+	if (client < 1 || client > WORKLOAD_MAX_CLIENTS || op->vlen > TM_MAX_VALUE)
 		return -EINVAL;
 	if (op->kind == OP_NONE || op->kind == OP_OPEN || op->kind >= OP_KINDS)
 		return -EINVAL;

@@ -17,8 +17,9 @@
 #include "core/text/text.h"
 #include "core/tidemark.h"
 
-#define WORKLOAD_MAX_KEYS 1024
-#define WORKLOAD_MAX_OPS  4096 /* of all clients together; the load phase does not count */
+#define WORKLOAD_MAX_CLIENTS 96 /* where only time is measured; else TM_MAX_CLIENTS */
+#define WORKLOAD_MAX_KEYS    1024
+#define WORKLOAD_MAX_OPS     4096 /* of all clients together; the load phase does not count */
 
 struct workload_key {
 	char name[TM_MAX_KEY + 1]; /* printable ASCII, no blanks, no comma, no '#' */
@@ -55,7 +56,8 @@ struct workload {
 	struct {
 		struct workload_op *op;
 		unsigned ops;
-	} client[TM_MAX_CLIENTS]; /* [0] is client 1; a client without operations is allowed */
+	} client[WORKLOAD_MAX_CLIENTS]; /* [0] is client 1; a client without operations is allowed
+					 */
 	unsigned clients;
 };
 
@@ -192,7 +194,7 @@ bool workload_fits(const struct workload *w, const struct tm_store *store);
 /* YCSB (ycsb.c). */
 struct ycsb {
 	unsigned read_percent; /* the rest are updates */
-	unsigned clients;      /* 1..TM_MAX_CLIENTS */
+	unsigned clients;      /* 1..WORKLOAD_MAX_CLIENTS */
 	unsigned keys;	       /* 1..WORKLOAD_MAX_KEYS, all loaded */
 	unsigned ops;  /* of all clients together, dealt to them in turn; 1..WORKLOAD_MAX_OPS */
 	unsigned vlen; /* bytes, 0..TM_MAX_VALUE */

@@ -118,7 +118,7 @@ int ycsb_make(const struct ycsb *y, struct workload *w)
 	uint64_t state = y->seed;
 	struct zipf zipf;
 
-	assert(y->read_percent <= 100 && y->clients >= 1 && y->clients <= TM_MAX_CLIENTS);
+	assert(y->read_percent <= 100 && y->clients >= 1 && y->clients <= WORKLOAD_MAX_CLIENTS);
 	assert(y->vlen <= TM_MAX_VALUE && y->ops <= WORKLOAD_MAX_OPS);
 	assert(!w->keys && !w->clients);
 	int rc = zipf_init(&zipf, y->keys, &state);

@@ -147,7 +147,7 @@ TEST(add_refuses)
 	ck_assert_int_eq(workload_key_add(&w, "12345678901234567890123456789012", 32, 0), 0);
 	ck_assert_int_eq(w.key[0].loaded, 0);
 	ck_assert_int_eq(workload_op_add(&w, 0, OP_PUT, 0, 8), -EINVAL);
-	ck_assert_int_eq(workload_op_add(&w, TM_MAX_CLIENTS + 1, OP_PUT, 0, 8), -EINVAL);
+	ck_assert_int_eq(workload_op_add(&w, WORKLOAD_MAX_CLIENTS + 1, OP_PUT, 0, 8), -EINVAL);
 	ck_assert_int_eq(workload_op_add(&w, 1, OP_NONE, 0, 8), -EINVAL);
 	ck_assert_int_eq(workload_op_add(&w, 1, OP_OPEN, 0, 8), -EINVAL);
 	ck_assert_int_eq(workload_op_add(&w, 1, OP_PUT, 1, 8), -EINVAL);

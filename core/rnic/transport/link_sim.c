@@ -21,7 +21,7 @@
 #include <string.h>
 #include "core/rnic/sim_ground.h"
 
-#define RNIC_HOSTS 32
+#define RNIC_HOSTS SIM_HOSTS
 
 struct link_sim {
 	struct link link;

@@ -38,10 +38,10 @@ struct descriptors {
 
 static struct descriptors *table(struct sim *sim, unsigned host)
 {
-	assert(host < SIM_HOSTS);
-	if (!sim->descriptors[host])
-		sim->descriptors[host] = sim_alloc(sim, sizeof(struct descriptors));
-	return sim->descriptors[host];
+	struct one_host *at = sim_host_of(sim, host);
+	if (!at->descriptors)
+		at->descriptors = sim_alloc(sim, sizeof(struct descriptors));
+	return at->descriptors;
 }
 
 static struct descriptor *find(struct sim *sim, unsigned host, int fd)
@@ -104,14 +104,14 @@ bool descriptor_waits(struct sim *sim, unsigned host, int fd)
 
 void descriptors_wake(struct sim *sim, unsigned host)
 {
-	if (sim->descriptors[host])
-		sim_wake(sim, sim->descriptors[host]);
+	struct descriptors *all = sim_host_at(sim, host)->descriptors;
+	if (all)
+		sim_wake(sim, all);
 }
 
 void descriptors_forget(struct sim *sim, unsigned host)
 {
-	assert(host < SIM_HOSTS);
-	sim->descriptors[host] = NULL;
+	sim_host_of(sim, host)->descriptors = NULL;
 }
 
 /* --- waiting --- */

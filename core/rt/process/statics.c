@@ -13,11 +13,12 @@ void sim_set_statics(struct sim *sim, struct statics *statics)
 static uint8_t *copy_of(struct sim *sim, unsigned host)
 {
 	const struct statics *s = sim->statics;
-	if (!sim->static_copy[host]) {
-		sim->static_copy[host] = sim_alloc(sim, s->len);
-		memcpy(sim->static_copy[host], s->fresh, s->len);
+	struct one_host *at = sim_host_of(sim, host);
+	if (!at->statics) {
+		at->statics = sim_alloc(sim, s->len);
+		memcpy(at->statics, s->fresh, s->len);
 	}
-	return sim->static_copy[host];
+	return at->statics;
 }
 
 void sim_static_owner(struct statics *s, uint8_t *owner)
@@ -32,7 +33,7 @@ void sim_static_owner(struct statics *s, uint8_t *owner)
 
 void sim_exchange_statics(struct sim *sim, unsigned host)
 {
-	assert(sim->statics && host < SIM_HOSTS);
+	assert(sim->statics);
 	sim_static_owner(sim->statics, copy_of(sim, host));
 }
 
@@ -44,17 +45,17 @@ void sim_save_statics(const struct sim *sim)
 }
 
 /* What is live is not to be kept. */
-static void forget(struct sim *sim, unsigned host)
+static void forget(struct sim *sim, struct one_host *host)
 {
-	if (sim->static_copy[host] && sim->statics->owner == sim->static_copy[host])
+	if (host->statics && sim->statics->owner == host->statics)
 		sim->statics->owner = NULL;
-	sim->static_copy[host] = NULL;
+	host->statics = NULL;
 }
 
 void sim_forget_statics(struct sim *sim)
 {
-	for (unsigned host = 0; sim->statics && host < SIM_HOSTS; host++)
-		forget(sim, host);
+	for (unsigned i = 0; sim->statics && i < sim->hosts; i++)
+		forget(sim, &sim->host[i]);
 	sim->statics = NULL;
 }
 
@@ -62,7 +63,7 @@ void sim_fresh_statics(struct sim *sim, unsigned host)
 {
 	if (!sim->statics)
 		return;
-	forget(sim, host);
+	forget(sim, sim_host_of(sim, host));
 	if (sim->running && sim->running->code_host == host)
 		sim_exchange_statics(sim, host);
 }

@@ -82,8 +82,8 @@ static void thread_main(void *arg)
 static bool is_taken(const struct sim *sim, const struct task *task)
 {
 	for (unsigned t = 0; t < sim->tasks; t++)
-		if (&sim->task[t] != task && sim->task[t].host == task->host &&
-		    !strcmp(sim->task[t].actor.name, task->actor.name))
+		if (task_at(sim, t) != task && task_at(sim, t)->host == task->host &&
+		    !strcmp(task_at(sim, t)->actor.name, task->actor.name))
 			return true;
 	return false;
 }

@@ -210,7 +210,7 @@ static bool copy_region(struct farm_server *server)
 static bool is_late(const struct farm_server *server, uint32_t client)
 {
 	const struct sender *sender = &server->sender[client];
-	return sender->holds && rt_now() - sender->since >= LOCK_NS;
+	return sender->holds && rt_now() - sender->since >= kv_patience(&server->params, LOCK_NS);
 }
 
 static void suspect(struct farm_server *server, const struct rt_config *now)
@@ -309,7 +309,7 @@ static void watch_locks(void *arg)
 		}
 		server->watching = any;
 		if (any)
-			rt_sleep(LOCK_NS);
+			rt_sleep(kv_patience(&server->params, LOCK_NS));
 		else
 			sem_wait(&server->locked);
 	}

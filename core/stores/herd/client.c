@@ -120,11 +120,11 @@ static uint32_t first_number(const struct tm_params *params)
 
 static int connect_server(struct client *client, const struct tm_env *env)
 {
-	client->writes = herd_qp_open(client->pd, client->cq, false, env->client,
+	client->writes = herd_qp_open(client->pd, client->cq, false, 0, env->client,
 				      &client->hello.writes);
 	if (!client->writes)
 		return -ENOMEM;
-	client->replies = herd_qp_open(client->pd, client->cq, true, env->client,
+	client->replies = herd_qp_open(client->pd, client->cq, true, 0, env->client,
 				       &client->hello.replies);
 	if (!client->replies)
 		return -ENOMEM;

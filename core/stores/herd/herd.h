@@ -159,10 +159,10 @@ struct herd_welcome {
 	uint32_t connection; /* the client's n-th, from 1 */
 };
 
-/* An unreliable connection, or datagrams; `cq` for both directions. *hello is what to say of it.
- * NULL with errno. */
-struct ibv_qp *herd_qp_open(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams, uint32_t client,
-			    struct rpc_greeting *hello);
+/* An unreliable connection, or datagrams; `cq` for both directions; `sends`: so many can be on
+ * their way, or a few where that is less. *hello is what to say of it. NULL with errno. */
+struct ibv_qp *herd_qp_open(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams, unsigned sends,
+			    uint32_t client, struct rpc_greeting *hello);
 /* Ready to send and receive. `peer`: of the connection; NULL: datagrams. 0 or -errno. */
 int herd_qp_ready(struct ibv_qp *qp, const struct rpc_greeting *own,
 		  const struct rpc_greeting *peer);

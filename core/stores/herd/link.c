@@ -6,10 +6,11 @@
 
 #define DEPTH (2 * HERD_RECVS)
 
-struct ibv_qp *herd_qp_open(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams, uint32_t client,
-			    struct rpc_greeting *hello)
+struct ibv_qp *herd_qp_open(struct ibv_pd *pd, struct ibv_cq *cq, bool datagrams, unsigned sends,
+			    uint32_t client, struct rpc_greeting *hello)
 {
-	struct ibv_qp *qp = rpc_qp_create_unreliable(pd, cq, datagrams, DEPTH);
+	struct ibv_qp *qp = rpc_qp_create_unreliable(pd, cq, datagrams,
+						     sends > DEPTH ? sends : DEPTH);
 
 	if (!qp)
 		return NULL;

@@ -331,7 +331,8 @@ static int connect_peer(struct server *server, unsigned index, const struct herd
 	peer->ah = rpc_address(server->pd, &server->replies_hello, &hello->replies);
 	if (!peer->ah)
 		return -ENOMEM;
-	struct ibv_qp *qp = herd_qp_open(server->pd, server->cq, false, 0, &welcome->server.writes);
+	struct ibv_qp *qp = herd_qp_open(server->pd, server->cq, false, 0, 0,
+					 &welcome->server.writes);
 	if (!qp)
 		return -ENOMEM;
 	int rc = herd_qp_ready(qp, &welcome->server.writes, &hello->writes);
@@ -425,7 +426,9 @@ int herd_serve(const struct tm_env *env)
 	int rc = make_buffers(server, env);
 	if (rc)
 		return rc;
-	server->replies = herd_qp_open(server->pd, server->cq, true, 0, &server->replies_hello);
+	server->replies = herd_qp_open(server->pd, server->cq, true,
+				       env->params->clients * HERD_PARTS, 0,
+				       &server->replies_hello);
 	if (!server->replies)
 		return -ENOMEM;
 	rc = herd_qp_ready(server->replies, &server->replies_hello, NULL);

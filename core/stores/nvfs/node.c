@@ -170,7 +170,8 @@ static uint32_t find(const struct node *node, const uint8_t *key)
 static int lend(struct node *node, struct nvfs_lease *lease, uint32_t client, const uint8_t *key)
 {
 	if (lease->writer && lease->writer != client) {
-		if (has_bug(&node->params, lease_kept) || rt_now() - lease->since < LEASE_NS)
+		if (has_bug(&node->params, lease_kept) ||
+		    rt_now() - lease->since < kv_patience(&node->params, LEASE_NS))
 			return -EBUSY;
 		if (!has_bug(&node->params, lease_open))
 			rpc_server_drop(&node->rpc, lease->writer);

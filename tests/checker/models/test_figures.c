@@ -186,7 +186,7 @@ static const struct {
 	{"figure T\nmeasure speed values=64\n", 2, "expected what is measured"},
 	{"figure T\nmeasure put\n", 2, "expected values=N"},
 	{"figure T\nmeasure put values=7\n", 2, "8 to 65536 bytes"},
-	{"figure T\nmeasure put values=64 clients=17\n", 2, "a number that it may be"},
+	{"figure T\nmeasure put values=64 clients=97\n", 2, "a number that it may be"},
 	{"figure T\nside a nostore\n", 2, "expected a store"},
 	{"figure T\nside a erda/novariant\n", 2, "expected a store"},
 	{"figure T\nside a erda\nexpect a b 1 2\n", 3, "expected two sides"},

@@ -199,7 +199,7 @@ static void execute(struct script *script, const char *op)
 		rt_sleep(1000);
 		break;
 	case 'X':
-		pmem_host_fails(script->pm, 0, 2 * LINE, 1);
+		pmem_host_fails(script->pm, 0, 2 * LINE, HOST_SERVER);
 		break;
 	default:
 		execute_slot(script, op, slot_off(op + 2));

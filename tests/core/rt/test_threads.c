@@ -14,7 +14,7 @@
 #include "tests/suite.h"
 
 static struct sim *sim;
-static char notes[4096];
+static char notes[16384];
 
 static __attribute__((format(printf, 1, 2))) void note(const char *fmt, ...)
 {
