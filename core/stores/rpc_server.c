@@ -23,8 +23,9 @@
 #include "core/stores/kv.h"
 #include "core/stores/rpc_qp.h"
 
-#define POLL_BATCH 4
-#define REFUSALS   16 /* in a row, of one client */
+#define POLL_BATCH   4
+#define REFUSALS     16 /* in a row, of one client */
+#define NOTICE_BYTES 64 /* the longest notice */
 /* Bits of a work request's id, which has the number of the connection instead of a slot. */
 #define NOTICE	   (1ull << 31)
 #define WRITTEN	   (1ull << 30) /* rpc_server_write() */
@@ -115,7 +116,7 @@ int rpc_server_init_in(struct rpc_server *server, const struct tm_env *env, size
 	assert((uint64_t)server->max_peers * RPC_SLOTS <= WRITTEN); /* so a slot is no notice */
 	server->qp_access = QP_ACCESS;
 	server->msgs = msgs ? msgs : calloc(1, bytes);
-	size_t reply_bytes = bytes + server->max_peers * server->msg_bytes;
+	size_t reply_bytes = bytes + server->max_peers * NOTICE_BYTES;
 	server->replies = calloc(1, reply_bytes);
 	server->peer = calloc(server->max_peers, sizeof(*server->peer));
 	server->owed = calloc((size_t)server->max_peers * RPC_SLOTS, sizeof(*server->owed));
@@ -371,10 +372,10 @@ unsigned rpc_server_poll(struct rpc_server *server)
 int rpc_server_notify(struct rpc_server *server, unsigned index, const void *msg, size_t len)
 {
 	struct rpc_peer *peer = &server->peer[index];
-	uint8_t *buf = slot_reply(server, (uint64_t)server->max_peers * RPC_SLOTS + index);
+	uint8_t *buf = slot_reply(server, server->max_peers * RPC_SLOTS) + index * NOTICE_BYTES;
 	int rc;
 
-	assert(index < server->peers && peer->notices && len <= server->msg_bytes);
+	assert(index < server->peers && peer->notices && len <= NOTICE_BYTES);
 	if (peer->failed)
 		return -EIO;
 	if (peer->notifying)
