@@ -248,7 +248,8 @@ static unsigned place_of(const struct search *s, const struct log_touch *t, unsi
 	return t->what == TOUCH_DRAM_WRITE ? PLACE_CONFIG : PLACE_ASKS;
 }
 
-/* Is it one of the steps at which a server can fail? An atomic's effect is gone with it. */
+/* Is it one of the steps at which a server's failure is tried? What an atomic changes is DRAM,
+ * which the failure takes with it. */
 static bool fails_at(const struct log_point *p)
 {
 	return p->d.kind == CHOICE_STEP && p->d.a != STEP_ATOMIC;
