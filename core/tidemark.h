@@ -87,7 +87,7 @@ enum tm_contract {
 
 #define TM_LINE	       64 /* bytes that a CPU writes back at once */
 #define TM_MAX_KNOBS   32
-#define TM_MAX_CLIENTS 16
+#define TM_MAX_CLIENTS 16    /* of what is searched; tm_params.clients may be more */
 #define TM_MAX_KEY     32    /* bytes */
 #define TM_MAX_VALUE   65536 /* bytes */
 

@@ -9,8 +9,8 @@
 #include "checker/models/plain_run.h"
 #include "core/text/error_name.h"
 
-#define APART_NS 1000
-#define FEW	 2 /* less than this part of the operations: others began when one was done */
+#define APART_NS 1000 /* the same moment for all would make them meet more than they do */
+#define FEW	 2    /* less than this part of the operations: others began when one was done */
 
 struct watch {
 	struct client {
@@ -42,7 +42,7 @@ static int failed(const struct world *w, const struct workload_op *op, int error
 	return 0;
 }
 
-/* Until all are at work; they go on one after the other, as they came. */
+/* Until all are at work; they go on one after the other, by their numbers. */
 static void wait_for_all(struct watch *x, struct sim *sim)
 {
 	while (x->begun < x->clients) {
