@@ -19,18 +19,19 @@ enum touch {
 	TOUCH_LEAVES /* no memory: a packet of a server, of a store that has several. As
 		      * leaving_touch() says */
 };
-/* When a packet has left which host. */
+/* When a packet has left which host, of so many at most. */
+#define LEAVING_HOSTS 128
 static inline uint64_t leaving_touch(uint64_t at_ns, unsigned host)
 {
-	return at_ns << 7 | host;
+	return at_ns * LEAVING_HOSTS + host;
 }
 static inline uint64_t leaving_ns(uint64_t where)
 {
-	return where >> 7;
+	return where / LEAVING_HOSTS;
 }
 static inline unsigned leaving_host(uint64_t where)
 {
-	return where & 127;
+	return where % LEAVING_HOSTS;
 }
 
 /*

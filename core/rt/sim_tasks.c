@@ -530,6 +530,7 @@ void sim_reaches(struct sim *sim, struct op_label op, unsigned from, unsigned to
 
 void sim_leaves(struct sim *sim, unsigned host, uint64_t at_ns)
 {
+	_Static_assert(SIM_HOSTS <= LEAVING_HOSTS, "each has its number there");
 	if (sim->servers > 1 && host_serves(host))
 		sim_touch(sim, TOUCH_LEAVES, leaving_touch(at_ns, host), 0);
 }

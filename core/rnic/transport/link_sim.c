@@ -21,14 +21,12 @@
 #include <string.h>
 #include "core/rnic/sim_ground.h"
 
-#define RNIC_HOSTS SIM_HOSTS
-
 struct link_sim {
 	struct link link;
 	struct rnic_net *net;
-	uint64_t free_at[RNIC_HOSTS];	 /* ns: when the host's port has sent what it has */
-	uint64_t busy_until[RNIC_HOSTS]; /* likewise, has taken in what is on its way to it */
-	uint64_t last_in[RNIC_HOSTS];	 /* when the last of that is in memory */
+	uint64_t free_at[SIM_HOSTS];	/* ns: when the host's port has sent what it has */
+	uint64_t busy_until[SIM_HOSTS]; /* likewise, has taken in what is on its way to it */
+	uint64_t last_in[SIM_HOSTS];	/* when the last of that is in memory */
 };
 
 static void arrive(struct sim *sim, void *arg)
@@ -53,7 +51,7 @@ static int resolve(struct link *link, const union ibv_gid *gid)
 	if (memcmp(ours.raw, gid->raw, 14) || (gid->raw[14] << 8 | gid->raw[15]) == 0)
 		return -ENETUNREACH;
 	unsigned host = (gid->raw[14] << 8 | gid->raw[15]) - 1;
-	return host < RNIC_HOSTS ? (int)host : -ENETUNREACH;
+	return host < SIM_HOSTS ? (int)host : -ENETUNREACH;
 }
 
 static void gid_of(struct link *link, uint32_t number, union ibv_gid *gid)
@@ -102,7 +100,7 @@ static void send(struct link *link, unsigned from, struct packet *pkt)
 	struct sim *sim = sim_of_ground(&me->net->ground);
 	uint64_t now = sim_now(sim);
 	const struct profile *cost = ground_cost(&me->net->ground);
-	assert(from < RNIC_HOSTS && pkt->peer < RNIC_HOSTS);
+	assert(from < SIM_HOSTS && pkt->peer < SIM_HOSTS);
 	pkt->from = from;
 	if (!sim_has_power(sim, from)) {
 		packet_put(me->net, pkt);
@@ -157,7 +155,7 @@ struct rnic_net *rnic_net_new(struct sim *sim, const struct hardware *hw)
 	me->link.resolve = resolve;
 	me->link.gid = gid_of;
 	me->link.send = send;
-	me->net = rnic_net_on(&ground, hw, &me->link, RNIC_HOSTS, QPN_FIRST, QPN_LIMIT);
+	me->net = rnic_net_on(&ground, hw, &me->link, SIM_HOSTS, QPN_FIRST, QPN_LIMIT);
 	sim_set_net(sim, me->net);
 	return me->net;
 }
