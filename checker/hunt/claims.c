@@ -64,7 +64,7 @@ static int read_workload(struct reader *r, char *rest)
 	return error || !w->clients ? WRONG("workload %.40s: expected %.90s", name, expected) : 0;
 }
 
-/* --- case VERDICT CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... : WORKLOAD... [: RUNS] --- */
+/* --- case VERDICT CONTRACT,... STORE[/VARIANT,...] [NAME=VALUE]... : WORKLOAD... [: RUNS] --- */
 
 static int read_contracts(struct reader *r, char *list, struct claim_case *test)
 {
@@ -211,7 +211,7 @@ static int read_test(struct reader *r, struct claim_case *test, char *rest)
 	return error;
 }
 
-static int read_case(struct reader *r, char *rest)
+static int read_one_case(struct reader *r, char *rest)
 {
 	struct claim *claim = r->claim;
 	if (!ARRAY_ROOM_FOR_ONE(claim->test, claim->tests))
@@ -222,6 +222,27 @@ static int read_case(struct reader *r, char *rest)
 	test->line = r->text.line;
 	int error = read_verdict(r, &rest, test);
 	return error ? error : read_test(r, test, rest);
+}
+
+/* Of several variants: a case of each. */
+static int read_case(struct reader *r, char *rest)
+{
+	int store = 0, error = 0;
+	sscanf(rest, "%*s%*s %n", &store);
+	const char *end = rest + store + strcspn(rest + store, " ");
+	const char *variant = memchr(rest + store, '/', (size_t)(end - rest - store));
+	if (!variant || !memchr(variant, ',', (size_t)(end - variant)))
+		return read_one_case(r, rest);
+	const int before = (int)(++variant - rest);
+	for (size_t len; variant <= end && !error; variant += len + 1) {
+		char *one;
+		len = strcspn(variant, ", ");
+		if (asprintf(&one, "%.*s%.*s%s", before, rest, (int)len, variant, end) < 0)
+			return -ENOMEM;
+		error = read_one_case(r, one);
+		free(one);
+	}
+	return error;
 }
 
 /* --- knob breaks|cures CONTRACT,... STORE[/VARIANT] [NAME=VALUE]... NAME=VALUE : WORKLOAD... [:

@@ -81,13 +81,13 @@ TEST(reads)
 		  "workload mine : k1 160, k2 - : put k1 8, get k2 : del k1\n"
 		  "claim A\nsource EF 1\nsays one\n"
 		  "case pass RDA,LIN erda/sure timeout=1ms crash=off ddio=off : mine w-r : 7\n"
-		  "case count DUR efactory : w\n"
+		  "case count DUR efactory/default,one_flush : w\n"
 		  "claim\tB\n  source ER 2\nsays two: with a colon\nopen not yet\nnote well\n"
 		  "knob breaks LIN erda/sure crash=off timeout=1ms repair=cond : mine : 9\n"
 		  "knob cures DUR efactory ack_early=off domain=wsp : w\n");
 	ck_assert_uint_eq(c.claims, 2);
 	const struct claim *a = claim_find(&c, "A"), *b = claim_find(&c, "B");
-	ck_assert_uint_eq(a->tests, 2);
+	ck_assert_uint_eq(a->tests, 3);
 	const struct claim_case *test = &a->test[0];
 	ck_assert_int_eq(test->kind, CLAIM_PASS);
 	ck_assert_uint_eq(test->contracts, TM_BIT(TM_RDA) | TM_BIT(TM_LIN));
@@ -103,6 +103,9 @@ TEST(reads)
 	ck_assert_uint_eq(workload_ops(&test->workload[0]), 3);
 	ck_assert_int_eq(a->test[1].kind, CLAIM_COUNT);
 	ck_assert_str_eq(a->test[1].config.name, "default");
+	ck_assert_str_eq(a->test[1].config.variant, "default");
+	ck_assert_str_eq(a->test[2].config.variant, "one_flush");
+	ck_assert_uint_eq(a->test[2].line, 8);
 	ck_assert_ptr_null(a->open);
 	ck_assert_str_eq(b->source, "ER 2");
 	ck_assert_str_eq(b->says, "two: with a colon");
@@ -152,6 +155,7 @@ static const struct {
 	{HEAD "case pass RDA : w\n", 4, "\"\": expected a store"},
 	{HEAD "case pass RDA erd : w\n", 4, "\"erd\": expected a store"},
 	{HEAD "case pass RDA erda/none : w\n", 4, "\"none\": expected a variant of erda"},
+	{HEAD "case pass RDA erda/sure,none : w\n", 4, "\"none\": expected a variant of erda"},
 	{HEAD "case pass RDA erda bg_blocks=on : w\n", 4, "erda: switch \"bg_blocks\""},
 	{HEAD "case pass RDA erda ddio : w\n", 4, "switch \"ddio\": expected NAME=VALUE"},
 	{HEAD "case pass RDA erda ddio=maybe : w\n", 4, "expected on off any"},
