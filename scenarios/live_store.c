@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "faultinject/random_source.h"
 #include "scenarios/knobs.h"
 #include "scenarios/stores.h"
 
@@ -178,21 +179,12 @@ void live_key(uint32_t key, char out[LIVE_KEY_LEN + 1])
 	snprintf(out, LIVE_KEY_LEN + 1, "user%010" PRIu32, key);
 }
 
-/* One step of splitmix64. */
-static uint64_t mix(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 /* The words of a value: the PUT's id, then what follows from id, key and length. */
 static uint64_t first_word_seed(uint64_t id, uint32_t key, size_t len)
 {
 	uint64_t state = id;
-	state = mix(&state) ^ key;
-	return mix(&state) ^ len;
+	state = random_next(&state) ^ key;
+	return random_next(&state) ^ len;
 }
 
 void live_value(uint64_t id, uint32_t key, uint8_t *out, size_t len)
@@ -203,7 +195,7 @@ void live_value(uint64_t id, uint32_t key, uint8_t *out, size_t len)
 		size_t n = len - at < sizeof(word) ? len - at : sizeof(word);
 		uint64_t little = htole64(word);
 		memcpy(out + at, &little, n);
-		word = mix(&state);
+		word = random_next(&state);
 	}
 }
 
@@ -217,7 +209,7 @@ bool live_value_id(uint32_t key, const uint8_t *bytes, size_t len, uint64_t *id)
 	uint64_t state = first_word_seed(*id, key, len);
 	for (size_t at = sizeof(word); at < len; at += sizeof(word)) {
 		size_t n = len - at < sizeof(word) ? len - at : sizeof(word);
-		uint64_t little = htole64(mix(&state));
+		uint64_t little = htole64(random_next(&state));
 		if (memcmp(bytes + at, &little, n))
 			return false;
 	}

@@ -13,6 +13,7 @@
 #include "checker/judge/names.h"
 #include "checker/live/torn.h"
 #include "checker/world/explained.h"
+#include "faultinject/random_source.h"
 
 /* What stores expect of themselves under this configuration counts: what is acknowledged is
  * visible. */
@@ -165,15 +166,6 @@ static void scan_torn(struct examination *w)
 		 torn.first.old ? "other bytes" : "nothing");
 }
 
-static uint64_t mix(uint64_t seed)
-{
-	uint64_t z = (seed + 1) * 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 /* The i-th subset to try, other than the one that happened. */
 static struct exam_subset other_subset(const struct cut *c, const struct exam_options *o,
 				       unsigned i)
@@ -184,8 +176,9 @@ static struct exam_subset other_subset(const struct cut *c, const struct exam_op
 		return s;
 	i -= 2;
 	if (i % 2) {
+		uint64_t state = o->seed * 0x9e3779b97f4a7c15;
 		s.kind = i % 4 == 1 ? EXAM_MISSING : EXAM_ALONE;
-		s.number = c->line[(mix(o->seed) + i / 4) % c->lines];
+		s.number = c->line[(random_next(&state) + i / 4) % c->lines];
 	} else {
 		s.number = (o->seed > 1 ? o->seed : 1) + 1 + i / 2;
 	}

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include "core/live/rendezvous.h"
+#include "faultinject/random_source.h"
 #include "tests/suite.h"
 
 #define CLIENTS	 3
@@ -383,24 +384,16 @@ TESTS(wrong_frame_is_dropped, ROWS_OF(wrong))
 	rendezvous_close(join_soon(1, 1));
 }
 
-static uint64_t mix(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
 /* A good frame with some bytes changed, cut or lengthened. */
 static size_t nonsense(uint64_t *seed, uint32_t type, uint32_t value, uint8_t *out, size_t room)
 {
-	size_t len = mix(seed) % 200, n = HEAD + len;
+	size_t len = random_next(seed) % 200, n = HEAD + len;
 	for (size_t i = 0; i < room; i++)
-		out[i] = (uint8_t)mix(seed);
+		out[i] = (uint8_t)random_next(seed);
 	frame(out, type, value, (uint32_t)len);
-	for (unsigned changes = (unsigned)(mix(seed) % 4); changes; changes--)
-		out[mix(seed) % n] = (uint8_t)mix(seed);
-	return mix(seed) % 3 ? n : mix(seed) % room;
+	for (unsigned changes = (unsigned)(random_next(seed) % 4); changes; changes--)
+		out[random_next(seed) % n] = (uint8_t)random_next(seed);
+	return random_next(seed) % 3 ? n : random_next(seed) % room;
 }
 
 TEST(nonsense_of_clients)
@@ -410,16 +403,17 @@ TEST(nonsense_of_clients)
 	uint8_t bytes[600];
 	for (unsigned i = 0; i < FRAMES; i++) {
 		int fd = dial();
-		bool greeted = mix(&seed) % 2;
+		bool greeted = random_next(&seed) % 2;
 		uint8_t head[HEAD];
 		if (greeted) {
 			frame(head, 1, 0, 0);
 			put(fd, head, HEAD);
 		}
-		size_t n = nonsense(&seed, greeted ? 3 : 1, mix(&seed) % 8, bytes, sizeof(bytes));
+		size_t n = nonsense(&seed, greeted ? 3 : 1, random_next(&seed) % 8, bytes,
+				    sizeof(bytes));
 		/* The server may have dropped us on the way. */
 		send(fd, bytes, n, MSG_NOSIGNAL);
-		if (mix(&seed) % 4 == 0)
+		if (random_next(&seed) % 4 == 0)
 			shutdown(fd, SHUT_WR);
 		close(fd);
 		if (i % 50 == 0)
@@ -533,7 +527,7 @@ TEST(nonsense_of_a_server)
 		struct impostor im;
 		struct rendezvous *c;
 		char rsp[8];
-		size_t n = nonsense(&seed, 2, mix(&seed) % 3, bytes, sizeof(bytes));
+		size_t n = nonsense(&seed, 2, random_next(&seed) % 3, bytes, sizeof(bytes));
 		impostor_begin(&im, bytes, n, true);
 		if (!connect_to(&im, &c)) {
 			/* It got a number; what comes next is no answer. */

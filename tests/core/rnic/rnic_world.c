@@ -26,23 +26,15 @@ int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *attr)
 	abort();
 }
 
-uint64_t rnd(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 static unsigned test_answer(struct source *source, const struct choice_point *at, unsigned n)
 {
 	struct test_source *me = (struct test_source *)source;
 	me->asked[at->kind]++;
 	if (me->answer)
 		return me->answer(at, n);
-	if (rnd(&me->state) % 1000 >= me->permille[at->kind])
+	if (random_next(&me->state) % 1000 >= me->permille[at->kind])
 		return 0;
-	unsigned k = 1 + (unsigned)(rnd(&me->state) % (n - 1));
+	unsigned k = 1 + (unsigned)(random_next(&me->state) % (n - 1));
 	/* What is held for ever never completes: not here. */
 	if (at->kind == CHOICE_LAND || at->kind == CHOICE_FETCH)
 		k = 1 + k % 6;
@@ -317,8 +309,8 @@ void random_traffic(unsigned rounds, bool late)
 
 	set_word(&b, 0, 0);
 	for (unsigned i = 0; i < rounds; i++) {
-		uint32_t len = (uint32_t)(rnd(&state) % 40000),
-			 off = (uint32_t)(8 + rnd(&state) % 40000);
+		uint32_t len = (uint32_t)(random_next(&state) % 40000),
+			 off = (uint32_t)(8 + random_next(&state) % 40000);
 		bool ready = !late || i % 2;
 
 		fill(a.buf, len, i);
@@ -441,7 +433,7 @@ unsigned noted(enum ibv_event_type type, const void *element)
 void fill(uint8_t *to, size_t len, uint64_t seed)
 {
 	for (size_t i = 0; i < len; i++)
-		to[i] = (uint8_t)rnd(&seed);
+		to[i] = (uint8_t)random_next(&seed);
 }
 
 uint64_t word(const struct side *s, size_t off)

@@ -13,6 +13,7 @@
 #include "core/rnic/rnic.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
+#include "faultinject/random_source.h"
 #include "tests/suite.h"
 
 #define ALL_ACCESS                                                                   \
@@ -102,7 +103,6 @@ void run_pm(void (*fn)(void));
 	}                               \
 	static void name##_body(void)
 
-uint64_t rnd(uint64_t *state);
 void fill(uint8_t *to, size_t len, uint64_t seed);
 uint64_t word(const struct side *s, size_t off);
 void set_word(struct side *s, size_t off, uint64_t value);

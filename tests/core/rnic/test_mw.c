@@ -774,23 +774,23 @@ RNIC_TEST(connected, spray)
 					 closed->rkey,
 					 dead->rkey,
 					 b.mr->rkey,
-					 (uint32_t)rnd(&state),
-					 given->rkey ^ 1u << rnd(&state) % 32};
+					 (uint32_t)random_next(&state),
+					 given->rkey ^ 1u << random_next(&state) % 32};
 		const enum ibv_wr_opcode opcodes[] = {IBV_WR_RDMA_WRITE, IBV_WR_RDMA_READ,
 						      IBV_WR_ATOMIC_FETCH_AND_ADD,
 						      IBV_WR_ATOMIC_WRITE};
-		enum ibv_wr_opcode opcode = opcodes[rnd(&state) % 4];
-		uint64_t edge = edges[rnd(&state) % (ROWS_OF(edges))];
-		uint64_t va = (uintptr_t)b.buf + HERE + (rnd(&state) % 2 ? edge : 0 - edge);
-		uint32_t len = (uint32_t)(rnd(&state) % 2 ? edges[rnd(&state) % 8]
-							  : rnd(&state) % 600);
+		enum ibv_wr_opcode opcode = opcodes[random_next(&state) % 4];
+		uint64_t edge = edges[random_next(&state) % (ROWS_OF(edges))];
+		uint64_t va = (uintptr_t)b.buf + HERE + (random_next(&state) % 2 ? edge : 0 - edge);
+		uint32_t len = (uint32_t)(random_next(&state) % 2 ? edges[random_next(&state) % 8]
+								  : random_next(&state) % 600);
 		struct ibv_sge sge;
 		if (opcode != IBV_WR_RDMA_WRITE && opcode != IBV_WR_RDMA_READ)
 			len = 8;
 		if (len > 8192)
 			len = 8192;
 		struct ibv_send_wr wr = wr_make(&a, opcode, &sge, 0, len, &b, 0);
-		uint32_t key = keys[rnd(&state) % 8];
+		uint32_t key = keys[random_next(&state) % 8];
 		bool inside = key == given->rkey && va - ((uintptr_t)b.buf + HERE) <= BYTES &&
 			      len <= BYTES - (va - ((uintptr_t)b.buf + HERE));
 		if (opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {

@@ -762,7 +762,7 @@ static void soak_receive(struct soak *soak)
 		ck_assert_int_eq(wc.status, IBV_WC_SUCCESS);
 		/* In order, once each; its length and bytes follow from its number. */
 		uint64_t n = soak->received++, seed = n;
-		uint32_t len = (uint32_t)(rnd(&seed) % SLOT);
+		uint32_t len = (uint32_t)(random_next(&seed) % SLOT);
 		ck_assert_uint_eq(be32toh(wc.imm_data), n);
 		ck_assert_uint_eq(wc.byte_len, len);
 		uint8_t want[SLOT];
@@ -779,18 +779,18 @@ static void soak_post(struct soak *soak)
 	size_t mine = soak->posted % 16 * SLOT, off;
 	uint32_t len;
 	uint64_t seed;
-	switch (rnd(&soak->state) % 6) {
+	switch (random_next(&soak->state) % 6) {
 	case 0:
 		seed = soak->sent;
-		len = (uint32_t)(rnd(&seed) % SLOT);
+		len = (uint32_t)(random_next(&seed) % SLOT);
 		fill(a.buf + mine, len, soak->sent);
 		wr = wr_make(&a, IBV_WR_SEND_WITH_IMM, &sge, mine, len, &b, 0);
 		wr.imm_data = htobe32(soak->sent++);
 		break;
 	case 1:
-		off = rnd(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
-		len = (uint32_t)(rnd(&soak->state) % (SLOT - 64));
-		fill(a.buf + mine, len, rnd(&soak->state));
+		off = random_next(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
+		len = (uint32_t)(random_next(&soak->state) % (SLOT - 64));
+		fill(a.buf + mine, len, random_next(&soak->state));
 		memcpy(shadow + off, a.buf + mine, len);
 		wr = wr_make(&a, IBV_WR_RDMA_WRITE, &sge, mine, len, &b, off);
 		if (soak->fenced)
@@ -798,7 +798,7 @@ static void soak_post(struct soak *soak)
 		soak->fenced = false;
 		break;
 	case 2:
-		off = rnd(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
+		off = random_next(&soak->state) % (SLOTS * SLOT - SLOT) + 64;
 		wr = wr_make(&a, IBV_WR_RDMA_READ, &sge, mine, SLOT - 64, &b, off);
 		memset(a.buf + mine, 0xee, SLOT);
 		memcpy(want_read[soak->posted], shadow + off, 16);
@@ -806,12 +806,12 @@ static void soak_post(struct soak *soak)
 		soak->fenced = true;
 		break;
 	case 3:
-		wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0, (uint32_t)(rnd(&soak->state) % SLOT), &b,
-			     0);
+		wr = wr_make(&a, IBV_WR_FLUSH, &sge, 0,
+			     (uint32_t)(random_next(&soak->state) % SLOT), &b, 0);
 		break;
 	case 4:
 		wr = wr_make(&a, IBV_WR_ATOMIC_WRITE, &sge, mine, 8, &b, 8);
-		fill(a.buf + mine, 8, rnd(&soak->state));
+		fill(a.buf + mine, 8, random_next(&soak->state));
 		memcpy(shadow + 8, a.buf + mine, 8);
 		break;
 	default:

@@ -57,7 +57,7 @@ static void gate_send(struct link *link, unsigned from, struct packet *pkt)
 		packet_put(net, pkt);
 		return;
 	}
-	if (pkt->more && gate.cuts && rnd(&gate.state) % 2)
+	if (pkt->more && gate.cuts && random_next(&gate.state) % 2)
 		send_in_parts(link, from, pkt);
 	else
 		gate.send(link, from, pkt);

@@ -686,21 +686,21 @@ static void malformed_body(void)
 		recv_post(&b, 0, 5000, i);
 	for (unsigned i = 0; i < 4000; i++) {
 		static const uint32_t lengths[] = {0, 1, 8, 1024, 1025, 4096, 4097};
-		uint32_t len = lengths[rnd(&state) % 7];
+		uint32_t len = lengths[random_next(&state) % 7];
 		struct packet *pkt = packet_get(net, len);
 		memset(pkt->payload, 0, len);
 		pkt->service = service;
-		pkt->opcode = (uint8_t)(rnd(&state) % (OP_CODES + 2));
+		pkt->opcode = (uint8_t)(random_next(&state) % (OP_CODES + 2));
 		pkt->from = a.gid.raw[15] - 1u;
 		pkt->dest_qpn = b.qp->qp_num;
-		pkt->psn = rnd(&state) % 3 ? ((struct rnic_qp *)b.qp)->resp.psn
-					   : (uint32_t)rnd(&state) & PSN_MASK;
-		pkt->qkey = rnd(&state) % 2 ? QKEY : 0;
+		pkt->psn = random_next(&state) % 3 ? ((struct rnic_qp *)b.qp)->resp.psn
+						   : (uint32_t)random_next(&state) & PSN_MASK;
+		pkt->qkey = random_next(&state) % 2 ? QKEY : 0;
 		pkt->ack_req = true;
 		pkt->rkey = b.mr->rkey;
 		/* Beyond the region, or with another length than the packets'. */
-		pkt->va = (uintptr_t)b.buf + BUF - rnd(&state) % 3;
-		pkt->dma_len = rnd(&state) % 2 ? len + 4 : (uint32_t)rnd(&state);
+		pkt->va = (uintptr_t)b.buf + BUF - random_next(&state) % 3;
+		pkt->dma_len = random_next(&state) % 2 ? len + 4 : (uint32_t)random_next(&state);
 		pkt->name.who = &((struct rnic_qp *)a.qp)->actor;
 		rnic_take(net, (struct rnic_qp *)b.qp, pkt);
 		if (i % 16 == 0)
@@ -877,7 +877,7 @@ static void bad_link_body(bool ud)
 	while (done < SENDS) {
 		struct ibv_wc wc;
 		if (sent < SENDS && sent - done < SLOTS) {
-			uint32_t len = 8 + (uint32_t)rnd(&state) % (ud ? 4080 : 7000);
+			uint32_t len = 8 + (uint32_t)random_next(&state) % (ud ? 4080 : 7000);
 			size_t off = sent % SLOTS * SLOT;
 			fill(a.buf + off, len, sent);
 			set_word(&a, off, sent++);

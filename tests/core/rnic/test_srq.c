@@ -392,12 +392,12 @@ RNIC_TESTS(task, soak, 12, source.state = (uint64_t)_i + 1, source.permille[CHOI
 			size_t off = (i * 4 + sent[i] % 4) * SLOT;
 			fill(a.buf + off, SLOT, name);
 			set_word(&a, off, name);
-			op(from[i], IBV_WR_SEND, off, 8 + (uint32_t)(rnd(&state) % (SLOT - 8)),
-			   to[i], 0, i, SENT);
+			op(from[i], IBV_WR_SEND, off,
+			   8 + (uint32_t)(random_next(&state) % (SLOT - 8)), to[i], 0, i, SENT);
 			sent[i]++;
 		}
 		for (unsigned i = 0; i < SLOTS; i++)
-			if (!held[i] && rnd(&state) % 3 == 0) {
+			if (!held[i] && random_next(&state) % 3 == 0) {
 				give(i * SLOT, SLOT, i);
 				held[i] = true;
 			}

@@ -13,6 +13,7 @@
 #include "core/rt/process/descriptors.h"
 #include "core/rt/rt.h"
 #include "core/rt/sim.h"
+#include "faultinject/random_source.h"
 #include "tests/suite.h"
 
 #define PORT	7471
@@ -44,23 +45,15 @@ static struct {
 	unsigned asked[CHOICE_KINDS];
 } source;
 
-static uint64_t rnd(uint64_t *state)
-{
-	uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-	return z ^ (z >> 31);
-}
-
 static unsigned answer(struct source *me, const struct choice_point *at, unsigned n)
 {
 	source.asked[at->kind]++;
 	if (source.answer)
 		return source.answer(at, n);
-	if (rnd(&source.state) % 1000 >= source.permille[at->kind])
+	if (random_next(&source.state) % 1000 >= source.permille[at->kind])
 		return 0;
 	/* No delay for ever: that is a death, or a loss. */
-	return 1 + (unsigned)(rnd(&source.state) % (n > 3 ? n - 2 : n - 1));
+	return 1 + (unsigned)(random_next(&source.state) % (n > 3 ? n - 2 : n - 1));
 }
 
 static void setup(void)
