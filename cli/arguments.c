@@ -199,6 +199,7 @@ int arguments_usual(const struct arguments *a, unsigned *configs, unsigned *work
 	struct arguments all = *a;
 	struct campaign c = {.options = a->options};
 	all.workload.n = 0;
+	all.searches = false;
 	all.ops = NULL;
 	int status = arguments_apply(&all, &c);
 	*configs = c.configs;
@@ -225,6 +226,7 @@ int arguments_configs(const struct arguments *a, struct campaign *c)
 		.one_config = a->one_config,
 		.all_stores = a->all_stores,
 		.exhaustive = a->options.exhaustive,
+		.searches = a->searches,
 	};
 	char why[PLAN_TEXT];
 	int status = 0;

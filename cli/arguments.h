@@ -16,6 +16,7 @@ struct arguments {
 	const char *baseline, *write_baseline;
 	double seconds;	 /* --time */
 	bool one_config; /* see struct plan */
+	bool searches;	 /* likewise */
 	bool all_stores;
 	unsigned value[MAX_VALUES], key; /* bytes */
 	unsigned values;

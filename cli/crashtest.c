@@ -269,6 +269,8 @@ static int apply_budget(struct arguments *a)
 	if (!a->states_given)
 		a->options.states = a->budget->states;
 	a->options.twice = a->budget == budget_whole && a->options.events == 1;
+	/* Coverage has no tree of recoveries, without which a search takes long. */
+	a->searches = a->budget == budget_whole && !a->options.only && !a->coverage;
 	return 0;
 }
 

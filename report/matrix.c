@@ -27,7 +27,8 @@ static bool may_break(const struct campaign_config *cfg, unsigned k)
 {
 	const struct expectation *e = strcmp(cfg->variant, "default")
 					      ? NULL
-					      : expect_find(cfg->store->name, cfg->name, (int)k);
+					      : expect_find(cfg->store->name, campaign_like(cfg),
+							    (int)k);
 	return e && (e->broken || e->open);
 }
 
@@ -70,7 +71,7 @@ bool report_unsure(const struct report *r, unsigned config, unsigned k)
 	const struct campaign *c = r->campaign;
 	return !c->cell[config][k].broken &&
 	       (!report_is_whole(r, config) || !is_tried(r, config, k) ||
-		(c->options.exhaustive && campaign_left_out(c, config)));
+		(campaign_searches(c, config) && campaign_left_out(c, config)));
 }
 
 char report_mark(const struct report *r, unsigned config, unsigned k)

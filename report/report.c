@@ -61,7 +61,7 @@ static void blame_sentence(const struct report *r, unsigned config, unsigned k,
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	char words[BLAME_TEXT], column[KNOWN_WORDS];
 	struct setup s;
-	known_column_name(cfg->store, cfg->variant, cfg->name, column);
+	known_column_name(cfg->store, cfg->variant, campaign_like(cfg), column);
 	if (!campaign_setup(r->campaign, cell->strange_unit, &s))
 		blame_print(&cell->blame, s.region, s.regions, words, sizeof(words));
 	else

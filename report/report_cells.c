@@ -33,10 +33,10 @@ static bool is_often(const struct campaign *c, unsigned config, unsigned k)
 static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
-	bool part = cfg->share.part > 1 || !report_is_whole(r, config);
+	bool part = cfg->share.part > 1 || cfg->searched || !report_is_whole(r, config);
 	struct surprise_cell cell = {.store = cfg->store,
 				     .variant = cfg->variant,
-				     .config = cfg->name,
+				     .config = campaign_like(cfg),
 				     .contract = k,
 				     .broken = r->campaign->cell[config][k].broken,
 				     .strange = is_strange(r->campaign, config, k) ||
@@ -51,7 +51,7 @@ static bool judge_cell(const struct report *r, unsigned config, unsigned k)
 	out->accepted = found->accepted && !out->surprise;
 	out->strange = is_strange(r->campaign, config, k);
 	out->often = is_often(r->campaign, config, k);
-	cell.whole = report_is_whole(r, config) && r->budgeted;
+	cell.whole = report_is_whole(r, config) && r->budgeted && !cfg->searched;
 	out->unseen = !cell.broken && !out->surprise && surprise_in_cell(&cell, &out->why);
 	return out->surprise;
 }
@@ -180,7 +180,7 @@ static int shrink_cell(const struct report *r, unsigned config, unsigned contrac
 	struct minimized *cases = malloc(sizeof(*cases));
 	int error = !cases			   ? -ENOMEM
 		    : cell->strange || cell->often ? minimized_strange(c, config, contract, cases)
-		    : cell->why || cell->accepted || c->options.exhaustive ||
+		    : cell->why || cell->accepted || campaign_searches(c, config) ||
 				    breaks_before(r, config, contract)
 			    ? minimized_first(c, config, contract, cases)
 			    : minimized_find(c, config, contract, cases);

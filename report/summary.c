@@ -178,6 +178,8 @@ static bool is_narrow(const struct report *r, unsigned config, unsigned k, char 
 					   &parts);
 	const struct report_cell *judged = &r->cell[config][k];
 	const bool surprise = judged->surprise;
+	if (campaign_searches(c, config))
+		return false; /* no seed tells otherwise */
 	/* What breaks by design besides is no part of what was found. */
 	const uint64_t states = judged->strange ? cell->strange_states : cell->broken_states;
 	const uint64_t limit = judged->often ? known_limit(cell->recorded) : 0;

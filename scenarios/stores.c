@@ -68,7 +68,7 @@ bool is_default_config(const char *config)
 	return false;
 }
 
-const char sizes_config[] = "sizes";
+const char sizes_config[] = "sizes", searched_config[] = "exhaustive";
 
 const struct tm_shape *store_shape(const struct tm_store *store, const char *column)
 {

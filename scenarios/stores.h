@@ -19,6 +19,8 @@ bool is_default_config(const char *config);
 
 /* And the one besides in which it draws lengths at edges. */
 extern const char sizes_config[];
+/* And that of a systematic search of a few small workloads. */
+extern const char searched_config[];
 /* A shape of a store, by the name of its column; NULL: there is none. */
 const struct tm_shape *store_shape(const struct tm_store *store, const char *column);
 /* Is it sizes_config, or one of the store's shapes? */

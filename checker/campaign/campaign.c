@@ -22,6 +22,10 @@
 #define FIRST_STATES 4		/* one in so many states is not kept for later runs */
 #define TWICE_PART   4		/* options.twice: one in so many runs and states more */
 #define ALL_IMAGES   (1u << 20) /* of a point: more are not tried, and the search says so */
+/* Of one workload of a row that is searched beside random runs. None of the stores here comes
+ * near; others' may be of any size. */
+#define BESIDE_RUNS   100000
+#define BESIDE_STATES 500000
 
 const struct campaign_options campaign_default = {
 	.seed = 1,
@@ -49,6 +53,28 @@ void campaign_search_all(struct campaign_options *o)
 	o->limits.nested_every = o->limits.life_every = 0;
 }
 
+bool campaign_searches(const struct campaign *c, unsigned config)
+{
+	return c->options.exhaustive || c->config[config].searched;
+}
+
+const char *campaign_like(const struct campaign_config *cfg)
+{
+	return cfg->like ? cfg->like : cfg->name;
+}
+
+/* The campaign's, or those of a row that is searched beside random runs. */
+static struct campaign_options options_of(const struct campaign *c, unsigned unit)
+{
+	struct campaign_options o = c->options;
+	if (c->config[unit / c->workloads].searched) {
+		campaign_search_all(&o);
+		o.runs = BESIDE_RUNS;
+		o.states = BESIDE_STATES;
+	}
+	return o;
+}
+
 unsigned campaign_one_in(const struct campaign_share *share, const char *workload)
 {
 	bool often = share->often && !strncmp(workload, share->often, strlen(share->often));
@@ -67,9 +93,10 @@ static void find_known(const struct campaign *c, const struct campaign_config *c
 		       struct known *out)
 {
 	const struct campaign_options *o = &c->options;
-	(o->all_causes ? known_nothing : known_find)(cfg->store, cfg->variant, cfg->name, out);
+	const char *like = campaign_like(cfg);
+	(o->all_causes ? known_nothing : known_find)(cfg->store, cfg->variant, like, out);
 	if (o->baseline)
-		baseline_accept(o->baseline, cfg->store, cfg->variant, cfg->name, out);
+		baseline_accept(o->baseline, cfg->store, cfg->variant, like, out);
 	if (o->blames)
 		known_collect(out);
 }
@@ -101,7 +128,7 @@ unsigned campaign_faults(const struct campaign *c, unsigned unit)
 
 const char *campaign_left_out(const struct campaign *c, unsigned config)
 {
-	if (!c->options.exhaustive)
+	if (!campaign_searches(c, config))
 		return "random schedules";
 	for (unsigned w = 0; w < c->workloads; w++) {
 		const struct campaign_unit *unit = &c->unit[config * c->workloads + w];
@@ -154,9 +181,11 @@ static bool same_again(struct explorer *ex, struct schedule *schedule, uint64_t 
 
 static unsigned one_in(const struct campaign *c, unsigned unit)
 {
-	return c->options.exhaustive ? 1
-				     : campaign_one_in(&c->config[unit / c->workloads].share,
-						       c->workload[unit % c->workloads].name);
+	const unsigned config = unit / c->workloads;
+	return campaign_searches(c, config)
+		       ? 1
+		       : campaign_one_in(&c->config[config].share,
+					 c->workload[unit % c->workloads].name);
 }
 
 /* Number of states that may have been tried when the nth run is over. The first runs find most that
@@ -268,7 +297,7 @@ static int all_runs(const struct campaign *c, unsigned unit, struct explorer *ex
 		return -ENOMEM;
 	limits.preemptions = c->options.preemptions;
 	limits.faults = campaign_faults(c, unit);
-	limits.runs = c->options.runs;
+	limits.runs = options_of(c, unit).runs;
 	int error = search_run(search, ex, &limits);
 	result->complete = search->complete;
 	for (unsigned k = 0; k < TM_CONTRACTS; k++) {
@@ -342,7 +371,10 @@ enum campaign_use campaign_use(const struct campaign *c, unsigned unit)
 	const bool sized = cfg->share.sized && at % cfg->share.sized == 0;
 	struct workload w;
 	bool within = true;
-	if ((workload_cleans(&c->workload[at]) && !cfg->store->clean) ||
+	const char *const *name = cfg->searched;
+	while (name && *name && strcmp(*name, c->workload[at].name) != 0)
+		name++;
+	if ((name && !*name) || (workload_cleans(&c->workload[at]) && !cfg->store->clean) ||
 	    !workload_fits(&c->workload[at], cfg->store))
 		return CAMPAIGN_USELESS;
 	bool changed = limited(c, config, at, &w, &within);
@@ -354,13 +386,22 @@ enum campaign_use campaign_use(const struct campaign *c, unsigned unit)
 	return use;
 }
 
+/* All that is to be done of it. */
+static int unit_whole(const struct campaign *c, unsigned unit, struct explorer *ex,
+		      struct campaign_unit *result)
+{
+	return (campaign_searches(c, unit / c->workloads) ? all_runs : random_runs)(c, unit, ex,
+										    result);
+}
+
 static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_at,
 			 struct campaign_unit *result, struct broken_run *first, struct cuts *cuts)
 {
 	struct setup s;
-	struct explore_limits limits = c->options.limits;
+	const struct campaign_options options = options_of(c, unit);
+	struct explore_limits limits = options.limits;
 	struct explorer *ex;
-	limits.states = c->options.states / one_in(c, unit);
+	limits.states = options.states / one_in(c, unit);
 	ex = malloc(sizeof(*ex));
 	result->error = ex ? campaign_setup(c, unit, &s) : -ENOMEM;
 	limits.fill = !result->error && fills(c, &s);
@@ -377,10 +418,7 @@ static void explore_unit(const struct campaign *c, unsigned unit, unsigned stop_
 	ex->cuts = cuts;
 	if (cuts)
 		cuts_watch(cuts, &ex->worlds);
-	if (c->options.exhaustive)
-		result->error = all_runs(c, unit, ex, result);
-	else
-		result->error = random_runs(c, unit, ex, result);
+	result->error = unit_whole(c, unit, ex, result);
 	if (result->error == -ENOTRECOVERABLE)
 		snprintf(result->why, sizeof(result->why), "%s", ex->wrong.text);
 	if (first && (!result->error || result->error == -ENOTRECOVERABLE))
@@ -554,7 +592,9 @@ static void merge_unit(struct campaign *c, unsigned unit, const struct known *kn
 {
 	const struct campaign_unit *result = &c->unit[unit];
 	const unsigned config = unit / c->workloads;
-	const unsigned enough = (unsigned)budget_expected(STRANGE_RUNS, c->options.runs);
+	const unsigned enough = campaign_searches(c, config)
+					? 1
+					: (unsigned)budget_expected(STRANGE_RUNS, c->options.runs);
 	explore_counts_add(&c->total[config], &result->counts);
 	for (unsigned told = result->told; told; told &= told - 1) {
 		const unsigned k = (unsigned)__builtin_ctz(told);
@@ -717,20 +757,22 @@ static int look_again(const struct campaign *c, const struct campaign_break *whi
 {
 	if (how == AGAIN_WHOLE_UNIT) {
 		struct campaign_unit unused = {0};
-		return random_runs(c, which->unit, ex, &unused);
+		return unit_whole(c, which->unit, ex, &unused);
 	}
 	ex->few_images = how == AGAIN_FEW_IMAGES;
-	return c->options.exhaustive ? searched_run(c, which->unit, which->contract, ex)
-				     : drawn_run(c, which->unit, which->mode.run, ex);
+	return campaign_searches(c, which->unit / c->workloads)
+		       ? searched_run(c, which->unit, which->contract, ex)
+		       : drawn_run(c, which->unit, which->mode.run, ex);
 }
 
 static int run_again(const struct campaign *c, const struct campaign_break *which, enum again how,
 		     struct broken_run *out)
 {
 	struct explorer *ex = malloc(sizeof(*ex));
-	struct explore_limits limits = c->options.limits;
+	const struct campaign_options options = options_of(c, which->unit);
+	struct explore_limits limits = options.limits;
 	if (how == AGAIN_WHOLE_UNIT) {
-		limits.states = c->options.states / one_in(c, which->unit);
+		limits.states = options.states / one_in(c, which->unit);
 	} else {
 		/* What was explored before this run is not known here. */
 		limits.nested_half = false;
@@ -769,8 +811,9 @@ int campaign_again(const struct campaign *c, const struct campaign_break *which,
 	 * depends on that. */
 	if (error == -ENOENT)
 		error = run_again(c, which, AGAIN_FEW_IMAGES, out);
-	/* A point that is met in a life first is explored there, with few images. */
-	if (error == -ENOENT && !c->options.exhaustive)
+	/* A point that is met in a life first is explored there, with few images; and the first run
+	 * that a search kept may break it for a known cause. */
+	if (error == -ENOENT && (!c->options.exhaustive || which->sort))
 		error = run_again(c, which, AGAIN_WHOLE_UNIT, out);
 	return error;
 }

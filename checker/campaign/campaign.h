@@ -35,6 +35,11 @@ struct campaign_config {
 	struct setup setup;	  /* variant, knobs and hardware set; no workload */
 	bool shape;		  /* a column of a store's own (tm_store.shapes), or of lengths */
 	struct campaign_share share;
+	/* NULL, or the names of its workloads: a systematic search whatever the campaign is. A
+	 * break is as expected for each cause that is known, however many of its runs show it; and
+	 * no sample has missed one, so that another cause is a surprise where one run shows it. */
+	const char *const *searched;
+	const char *like; /* the configuration whose expectations it has; NULL: its own name's */
 };
 
 struct campaign_options {
@@ -58,7 +63,7 @@ struct campaign_options {
 			   * tried first, and causes are those of the configuration's setup */
 	uint64_t first;	  /* of random runs: those before this one are left out */
 	bool doublecheck; /* each run twice, event hashes compared */
-	bool exhaustive;  /* a systematic search instead of random runs; no shares, runs bound it
+	bool exhaustive;  /* a systematic search in all configurations; no shares, runs bound it
 			     only */
 	unsigned preemptions, faults; /* of one run at most; see struct campaign */
 	struct explore_limits limits;
@@ -165,6 +170,10 @@ struct campaign {
 extern const struct campaign_options campaign_default;
 /* A systematic search of everything within the bounds, whatever it costs. */
 void campaign_search_all(struct campaign_options *o);
+/* Is a configuration searched systematically? */
+bool campaign_searches(const struct campaign *c, unsigned config);
+/* The name of the configuration whose expectations it has. */
+const char *campaign_like(const struct campaign_config *cfg);
 
 /* 0, or -errno: -ENOMEM, -ECHILD (a process died),
  * -EINTR (ended early by options.bounds: unit.done says what is done). */
@@ -182,7 +191,8 @@ void campaign_explore(const struct campaign *c, unsigned unit, unsigned stop_at,
 /* What becomes of a workload under a configuration. */
 enum campaign_use {
 	CAMPAIGN_USED,
-	CAMPAIGN_USELESS,   /* the store has not got its operations, or cleans nothing */
+	CAMPAIGN_USELESS,   /* the store has not got its operations, or cleans nothing; or it is
+			     * not among those that are searched */
 	CAMPAIGN_MORE_KEYS, /* it needs more keys than the store takes */
 	CAMPAIGN_ANOTHER,   /* cut to the store's limits it equals another one */
 	CAMPAIGN_USES

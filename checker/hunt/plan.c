@@ -155,6 +155,38 @@ static int add_columns(struct campaign *c, const struct tm_store *store, char wh
 	return error;
 }
 
+/*
+ * What is searched systematically beside random runs, which do not stop a task between two accesses
+ * to memory that is not PM. So it is what has a notice come between two steps of an
+ * acknowledgement: a client that asks to be answered otherwise, the beginning and the end of a
+ * cleaning. Where data is visible when it is acknowledged: there stores promise the most.
+ */
+static const char *const searched_workloads[] = {"w-r", "w-c", "cwdr", NULL};
+#define SEARCHED_HARDWARE "ack_early=off"
+
+void plan_search(struct campaign_config *cfg)
+{
+	const char *expected;
+	int error = setup_switch(&cfg->setup, SEARCHED_HARDWARE, &expected);
+	assert(!error);
+	(void)error;
+	cfg->shape = true;
+	cfg->like = SEARCHED_HARDWARE;
+	cfg->searched = searched_workloads;
+	cfg->share = (struct campaign_share){.one_in = 1};
+	snprintf(cfg->name, sizeof(cfg->name), "%s", searched_config);
+}
+
+/* Of several servers each image is a boot of all, and a search takes long. */
+static int add_search(struct campaign *c, const struct plan *p, const struct tm_store *store,
+		      const char *variant, char why[PLAN_TEXT])
+{
+	int error = store->servers > 1 ? 0 : add_config(c, p, store, variant, "default", why);
+	if (!error && store->servers <= 1)
+		plan_search(&c->config[c->configs - 1]);
+	return error;
+}
+
 bool plan_takes_knob(const struct tm_store *store, const char *text)
 {
 	struct setup s;
@@ -214,6 +246,22 @@ static void set_part(struct campaign *c, const struct plan *p, unsigned from, un
 		c->config[i].share.part = OTHERS_PART;
 }
 
+static const char *plan_variant(const struct plan *p, unsigned number)
+{
+	return p->variant.n ? p->variant.name[number] : "default";
+}
+
+/* Behind all others: the lengths that a row draws depend on its number. */
+static int add_searches(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
+{
+	int error = 0;
+	for (unsigned i = 0; stores[i]; i++)
+		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1) && !error; v++)
+			if (wanted(p, i, plan_variant(p, v)))
+				error = add_search(c, p, stores[i], plan_variant(p, v), why);
+	return error;
+}
+
 int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 {
 	unsigned kinds = hardware_kinds(p);
@@ -221,7 +269,7 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 	for (unsigned i = 0; stores[i]; i++) {
 		unsigned first = c->configs;
 		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1); v++) {
-			const char *variant = p->variant.n ? p->variant.name[v] : "default";
+			const char *variant = plan_variant(p, v);
 			if (!wanted(p, i, variant))
 				continue;
 			for (unsigned d = 0; default_configs[d] && d < kinds && !error; d++)
@@ -236,6 +284,10 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 			return error;
 		set_part(c, p, first, i);
 	}
+	if (p->searches && kinds > 1)
+		error = add_searches(c, p, why);
+	if (error)
+		return error;
 	if (c->configs)
 		return 0;
 	snprintf(why, PLAN_TEXT,

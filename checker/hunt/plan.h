@@ -9,7 +9,10 @@
  * share of it. Smaller shares go to a configuration "sizes", in which all lengths are at edges
  * (workload_resize()), and to each store's shapes (tm_store.shapes), with such lengths in every
  * second workload. Shapes of all other stores are tested, too, with a third of that; so are these
- * stores where all are asked for. Whatever is named narrows it: a store, or those that have the
+ * stores where all are asked for. With the budget `whole` a row "exhaustive" of each store with one
+ * server has a few small workloads that are searched systematically.
+ *
+ * Whatever is named narrows it: a store, or those that have the
  * named variants and knobs; with knobs or workloads named, the plain hardware only.
  */
 #include "checker/campaign/campaign.h"
@@ -29,6 +32,7 @@ struct plan {
 	bool one_config; /* the plain hardware only, even if nothing is named */
 	bool all_stores; /* where none is named: also those that are not tested by default */
 	bool exhaustive;
+	bool searches; /* and the rows that are searched beside random runs */
 };
 
 /* A store has this variant (which may be "default"). */
@@ -48,6 +52,8 @@ int plan_set_parts(struct setup *s, const char *config);
 /* Make a column of the default campaign of a setup: "sizes", or one of the store's shapes. *share:
  * what it gets. */
 void plan_column(struct setup *s, const char *column, struct campaign_share *share);
+/* Make the row "exhaustive" of a configuration. */
+void plan_search(struct campaign_config *cfg);
 /* Add the workloads of a campaign that names none: all that are built in. 0 or -ENOMEM. */
 int plan_builtin_workloads(struct campaign *c);
 /* The same for a systematic search: the smallest, each with c->options' bounds. Those that are not

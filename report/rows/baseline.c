@@ -22,7 +22,7 @@ static unsigned rows_of(const struct report *r, unsigned config, unsigned *first
 {
 	const struct campaign_config *cfg = &r->campaign->config[config];
 	return baseline_rows(r->campaign->options.baseline, cfg->store->name, cfg->variant,
-			     cfg->name, first);
+			     campaign_like(cfg), first);
 }
 
 /* "Accepted by known.baseline: erda DUR, efactory (ddio=off) MONO" */
@@ -65,7 +65,7 @@ static int add_strange(struct blame_rows *rows, const struct report *r, unsigned
 	char config[CAMPAIGN_NAME], key[sizeof(((struct blame_row *)0)->key)];
 	struct setup s;
 	int error = campaign_setup(c, unit, &s);
-	baseline_config(cfg->name, config, sizeof(config));
+	baseline_config(campaign_like(cfg), config, sizeof(config));
 	snprintf(key, sizeof(key), "%s %s %s", cfg->store->name, cfg->variant, config);
 	if (!error)
 		error = blame_rows_add_strange(rows, key, &s, &c->unit[unit].contract[k].strange);

@@ -77,7 +77,7 @@ int causes_record(const struct campaign *c, const char *path, struct input_error
 
 static void column_name(const struct campaign_config *cfg, char name[KNOWN_WORDS])
 {
-	known_column_name(cfg->store, cfg->variant, cfg->name, name);
+	known_column_name(cfg->store, cfg->variant, campaign_like(cfg), name);
 }
 
 /* Those of the campaign, too. */
@@ -104,6 +104,8 @@ static void count_row(struct blame_rows *rows, struct blame_row *row, const stru
 	unsigned most;
 	row->counted |= !strchr(row->key, '/');
 	for (unsigned i = 0; i < c->configs; i++) {
+		if (c->config[i].searched)
+			continue;
 		column_name(&c->config[i], name);
 		uint32_t *at = &row->runs[known_column(&rows->columns, name)];
 		uint64_t runs = campaign_shown(c, i, number, &most);

@@ -19,6 +19,16 @@ same whole.json usual.json >/dev/null && fail 'whole is no more than usual'
 run 0 $one --budget quick --runs 7 --states 60
 says '7 of the usual 450 runs of a workload, 60 of the usual 4500 crash states'
 
+# A few small workloads are searched systematically. What a store breaks by design it breaks there, too.
+run 0 tidemark crashtest saw_imm --budget whole --runs 3 --states 30 --no-traces --quiet --json searched.json
+grep -A9 '"config": "exhaustive"' searched.json >row
+for one in '"verdict": "broken"' '"exhaustive": true'; do
+	grep -q "$one" row || fail "no $one in the row that is searched"
+done
+grep -q '"as_expected": false' searched.json && fail 'a cell is not as expected'
+run 0 tidemark crashtest saw_imm --budget usual --runs 3 --states 30 --no-traces --quiet --json random.json
+grep -q '"config": "exhaustive"' random.json && fail 'usual has the row, too'
+
 # Of several servers, two fail in some more runs.
 run 0 tidemark crashtest mojim --workload w --budget whole --no-traces --quiet --json twice.json
 grep -q '"runs": 2500' twice.json || fail 'there are no runs with two events'
