@@ -34,6 +34,10 @@
  * power failure is needed, and none is tried: the states of the runs before it would use up what a
  * campaign allows.
  *
+ * Random runs stop no task between two accesses to memory that is not PM. For what comes in between
+ * one pass, which comes before the longest ones, searches a few small workloads systematically
+ * (plan_search()).
+ *
  * A bug of the model (core/hardware/mutant.h) is looked for in the same way, with all controls,
  * which are right: whatever they seem to break is the model's fault.
  */
@@ -62,6 +66,7 @@ enum lane_sort {
 	LANE_HARDWARE = 1, /* a kind of hardware */
 	LANE_SIZES = 2,	   /* lengths at edges */
 	LANE_SHAPE = 4,	   /* one of the store's shapes */
+	LANE_SEARCH = 8,   /* a systematic search, whatever the pass has for each workload */
 };
 
 /* A place to look: a store's variant at some hardware. */
@@ -103,6 +108,7 @@ static const struct pass passes[] = {
 	{LANE_SIZES | LANE_SHAPE, 64, 0, true},
 	{LANE_SIZES | LANE_SHAPE, 64, 500, false},
 	{LANE_HARDWARE, 400, 0, true},
+	{LANE_SEARCH, 0, 0, false},
 	{LANE_HARDWARE, 64, 2000, false},
 	{LANE_HARDWARE, 200, 0, false},
 	{LANE_SIZES | LANE_SHAPE, 0, 0, false},
@@ -235,6 +241,8 @@ static struct bench *open_bench(const struct lane *lane, unsigned workload, bool
 					.options = campaign_default};
 	b->campaign.options.hunt = true;
 	b->campaign.options.seed = s->options->seed;
+	if (lane->sort == LANE_SEARCH)
+		plan_search(&b->config);
 	b->share = campaign_one_in(&share, b->w.name);
 	b->campaign.options.states = campaign_default.states / b->share;
 	if (lane->no_lives)
@@ -327,13 +335,17 @@ static void note_hit(struct search *s, const struct lane *lane, const struct ben
 	struct mutant_result *out = s->out;
 	assert(contract < TM_CONTRACTS && b->unit.contract[contract].found);
 	out->found = true;
+	out->searched = lane->sort == LANE_SEARCH;
 	out->contract = contract;
 	out->run = b->unit.contract[contract].run;
 	snprintf(out->text, sizeof(out->text), "%s", b->run.text);
 	snprintf(out->store, sizeof(out->store), "%s", lane->store->name);
 	snprintf(out->variant, sizeof(out->variant), "%s", lane->variant);
 	snprintf(out->workload, sizeof(out->workload), "%s", b->w.name);
-	const char *more = lane->column[0] ? lane->column : lane->knob ? lane->knob : "";
+	const char *more = lane->column[0]	       ? lane->column
+			   : lane->sort == LANE_SEARCH ? searched_config
+			   : lane->knob		       ? lane->knob
+						       : "";
 	snprintf(out->hardware, sizeof(out->hardware), "%s%s%.48s",
 		 lane->ack_early ? "" : "ack_early=off", *more && !lane->ack_early ? " " : "",
 		 more);
@@ -543,9 +555,14 @@ static unsigned add_column(struct lane *lane, unsigned n, enum lane_sort sort, c
 	return n + 1;
 }
 
-/* The columns of the default campaign that are no kinds of hardware: lengths, and shapes. */
+/* The rows of a whole campaign that are no kinds of hardware: a systematic search where data is
+ * visible when it is acknowledged, lengths, and shapes. */
 static unsigned lanes_of_columns(struct lane *lane, unsigned n)
 {
+	if (lane[0].store->servers <= 1) {
+		lane[n] = lane[n - 1];
+		lane[n++].sort = LANE_SEARCH;
+	}
 	const struct tm_shape *shape = lane[0].store->shapes;
 	n = add_column(lane, n, LANE_SIZES, sizes_config);
 	for (; shape && shape->name; shape++)

@@ -49,6 +49,7 @@ struct mutant_result {
 	unsigned contract; /* TM_CONTRACTS: none, see `text` */
 	/* Not found, but these broke, and so they do without the bug: TM_BIT()s. 0: nothing did. */
 	unsigned anyway;
+	bool searched; /* by a systematic search: its runs and states have bounds of their own */
 	char store[16], variant[32], hardware[64],
 		workload[64];  /* where it was found; workload: or the rule */
 	uint64_t run;	       /* number of the run that breaks it, in its workload */

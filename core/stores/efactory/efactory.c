@@ -223,6 +223,10 @@ static const struct tm_variant variants[] = {
 	 OK},
 	{"ack_busy", "bug=ack_busy",
 	 "a client acknowledges a notice in the middle of an operation that began before it", OK},
+	{"notice_marked_first", "bug=notice_marked_first",
+	 "a client marks a notice as one to be acknowledged before it heeds it: in between, the "
+	 "end of an operation acknowledges it",
+	 LIN | NORES},
 	{"recover_over_copy", "bug=recover_over_copy",
 	 "a recovery that ends a cleaning copies to where the one before it, cut short, has copied "
 	 "another key's version",

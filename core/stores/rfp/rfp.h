@@ -75,7 +75,9 @@ enum { HYBRID_ON, HYBRID_OFF };
 	X(answer_early, "", LIN | DUR | RDA, "a request is answered before it is executed")        \
 	X(value_unflushed, "", RDA | DUR, "only the entry is flushed")                             \
 	X(entry_first, "", RDA, "the entry names the value, durably, before the value is durable") \
-	X(delete_unflushed, "", DUR, "a DELETE is not flushed")
+	X(delete_unflushed, "", DUR, "a DELETE is not flushed")                                    \
+	X(mode_first, "", LIVE,                                                                    \
+	  "the server looks at the mode just before it stores an answer's header, not after")
 enum { NO_BUG, RFP_BUGS(KV_BUG_VALUE) };
 
 enum rfp_mode { RFP_FETCH, RFP_WRITE };

@@ -143,9 +143,13 @@ static void serve_request(struct server *server, unsigned index, const struct rf
 	if (has_bug(params, status_first))
 		header_store(answer, &header);
 	store_payload(answer, status, value, vlen);
+	if (has_bug(params, mode_first))
+		early = mode_load(request);
 	header_store(answer, &header);
 	/* Not before: the client may change it until then, and after that it fetches once more. */
-	if ((has_bug(params, mode_early) ? early : mode_load(request)) == RFP_WRITE)
+	if ((has_bug(params, mode_early) || has_bug(params, mode_first)
+		     ? early
+		     : mode_load(request)) == RFP_WRITE)
 		server->owed[index] = OWES_FIRST;
 }
 

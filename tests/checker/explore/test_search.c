@@ -492,16 +492,10 @@ static const struct {
 	{"efactory", "w-r", "bug=get_no_flush ack_early=off", 2, TM_MONO},
 	{"efactory", "w-r", "bug=born_durable", 2, TM_RDA},
 	{"word", "w.8", "domain=wsp", 1, TM_DUR},
-	/* The last one: it takes long. */
-	{"efactory", "cwdr", "bug=notice_marked_first ack_early=off", 2, TM_LIN},
 };
-#define FOUND (int)(sizeof(found) / sizeof(found[0]))
-
 /* Its trace, shrunk, breaks the same contract again. */
-TESTS(found_and_replayed, FOUND)
+TESTS(found_and_replayed, ROWS_OF(found))
 {
-	if (_i == FOUND - 1 && !in_share(1))
-		return;
 	program = MARK_FIRST;
 	struct searched *b = bench_new(found[_i].store, found[_i].workload, found[_i].knobs);
 	unsigned contract = found[_i].contract;
