@@ -420,9 +420,9 @@ bad causes crashtest --causes new
 bad causes crashtest erda --exhaustive --causes new
 bad shares crashtest erda --workload w --shares new
 bad shares crashtest erda --causes new --shares new2
-bad baseline crashtest erda --exhaustive --baseline good.baseline
+bad 'expected no --exhaustive' crashtest erda --exhaustive --baseline good.baseline
 bad baseline crashtest erda --causes new --write-baseline new2
-bad good.baseline crashtest erda --baseline good.baseline --write-baseline ./good.baseline
+bad 'this file is read' crashtest erda --baseline good.baseline --write-baseline ./good.baseline
 bad sarif crashtest erda --no-traces --sarif new
 bad annotations crashtest erda --no-traces --annotations
 bad ops crashtest --ops good.ops --ops text
@@ -437,7 +437,7 @@ bad transport crashtest herd --knob transport=iwarp
 bad 'one store' ablate erda efactory
 bad 'one store' ablate
 bad 'no_such_place' ablate erda --place no_such_place
-bad configs litmus good.litmus --configs --witness
+bad 'expected no --witness' litmus good.litmus --configs --witness
 bad html replay $trace $trace --html new
 bad pmemcheck replay $trace $trace --pmemcheck-log new
 bad 'second' shrink $trace $trace
@@ -449,19 +449,19 @@ bad first bench --server 127.0.0.1:1 --first 16 --clients 2
 bad nothing bench --server 127.0.0.1:1 --ops 0
 bad workload bench --server 127.0.0.1:1 --workload a,a
 bad clients bench --server 127.0.0.1:1 --clients 1,2
-bad address run --address 127.0.0.1 true
-bad devices run --link udp --devices 2 true
-bad layer run --link udp --layer infiniband true
+bad 'is of the link udp' run --address 127.0.0.1 true
+bad 'are of the link shm' run --link udp --devices 2 true
+bad 'is of the link shm' run --link udp --layer infiniband true
 bad keep images --log good.log --recover true --keep new
 bad json images --log good.log --recover true --image x --json new
 bad time images --log good.log --recover true --image x --time 1s
-bad recover images --log good.log
-bad -c images --log good.log --recover true -c prog
+bad 'expected --recover CMD, or -p CHECKER' images --log good.log
+bad '-c and -n go with -p' images --log good.log --recover true -c prog
 bad -n images --log good.log -c lib -p text.so
 bad out record --pm p -- true
 bad pm record --out r -- true
 bad cache cut --pm good.pool
-bad history examine --pm good.pool
+bad '--history is needed' examine --pm good.pool
 bad pm serve erda
 bad 'one STORE' serve erda forca --pm new
 bad forca serve forca --pm good.pool

@@ -475,13 +475,9 @@ wrong_file "$here/nothing: No such file or directory; expected the file as it wa
 # refused TEXT ARGUMENT...
 refused() { bad "$1" images "${@:2}"; }
 refused 'or --log FILE' -p true
-refused 'expected --recover CMD, or -p CHECKER' -l good.log
 refused 'expected --recover CMD, or -p CHECKER' -l good.log --recover true -p true
-refused './nothing: No such file or directory; expected the file as it was' -l good.log -p true --pool ./nothing
 refused 'and no arguments' -l good.log -c lib -p ./checker.so -n check more
-refused '-c and -n go with -p' -l good.log -c prog --recover true
 refused 'unexpected "more"' -l good.log --recover true more
-refused '--image: expected IMAGE' -l bad.log -p true --image ''
 for image in nonsense -1: 99: 4; do
 	refused 'expected the number of an event' -l bad.log -p true --image "$image"
 done
@@ -521,5 +517,3 @@ run 1 tidemark replay -q --pmemcheck-log run.log "$trace"
 grep -q 'STORE;[^|]*write_header (core/stores/efactory/server.c:' run.log || fail 'no place in the store'
 run 0 tidemark images --log run.log --recover true --most 4
 says 'run.log.pool (6912 bytes)' '2 markers'
-bad '' tidemark replay -q --pmemcheck-log run.log "$trace" "$trace"
-bad '' tidemark replay -q --pmemcheck-log nowhere/run.log "$trace"

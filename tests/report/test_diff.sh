@@ -70,9 +70,5 @@ diff expected out >difference || fail "$(cat difference)"
 echo '{"cells": [' >half.json
 bad 'half.json:2:' tidemark diff a.json half.json
 says 'expected JSON'
-mkdir folder
-bad 'folder: a folder; expected JSON' tidemark diff a.json folder
-bad 'nowhere.json: No such file' tidemark diff a.json nowhere.json
-bad '' tidemark diff a.json .
 bad '' tidemark diff a.json
 bad 'not one entry is in both' tidemark diff a.json one.json

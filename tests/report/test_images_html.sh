@@ -151,9 +151,6 @@ sed '/id=c2/,$d' page.shown | grep -qF '<td>put x two<td>' && fail 'an operation
 # --- what does not go ---
 
 refused() { bad "$1" tidemark images -q bad.log --recover 'sh check.sh {}' "${@:2}"; }
-refused 'expected the name of a file' --html ''
-refused 'a folder' --html include
-refused 'cannot be written' --html none/page.html
 if [ -w /dev/full ]; then
 	refused '/dev/full' -o report --html /dev/full
 fi

@@ -36,10 +36,6 @@ done
 tidemark cut --pm media.nvdimm --cache cache.nvdimm --seed 5 --offset 2097152 >/dev/null
 tail -c +2097153 media.nvdimm | cmp -s - before || fail "an offset makes another cut"
 
-bad 'No such file' tidemark cut --pm nothing --cache cache
-bad 'cache' tidemark cut --pm media
-bad 'whole number' tidemark cut --pm media --cache cache --seed x
-bad 'no option' tidemark cut --pm media --cache cache media
 bad 'none' tidemark cut --pm cache --cache media
 bad 'multiple of 4096' tidemark cut --pm media --cache cache --offset 5
 echo "Dear diary" >diary

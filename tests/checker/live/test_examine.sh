@@ -133,9 +133,7 @@ bad 'bad.cut:8: expected says' replay bad.cut
 
 # --- other bad input ---
 
-bad '--history is needed' examine
 bad 'is no option' examine erda/media
-bad 'gone: No such file' examine --pm gone --history erda/history
 bad 'erda/history: ' examine --pm erda/history --history erda/history
 bad 'erda/media: line 1: expected tidemark-recording 1' examine --pm erda/media --history erda/media
 bad 'is a recording given twice?' examine --pm erda/media --history erda/history erda/history

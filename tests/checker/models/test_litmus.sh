@@ -262,6 +262,5 @@ run 0 manual
 # --- usage: besides what test_bad_inputs.sh tries ---
 
 bad 'the hardware has no knob "domian", did you mean "domain"?' --knob domian=dmp mp.litmus
-bad 'expected no --witness' --configs --witness mp.litmus
 
 ended

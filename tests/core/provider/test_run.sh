@@ -108,24 +108,14 @@ while True:
 fi
 
 # --- bad usage
-refused 'no program given' run
-refused 'unknown option' run --nat -- true
-refused 'wants a value' run --fabric
 refused 'expected shm or udp' run --link rdma -- true
 refused 'expected equal or distinct' run --keys same -- true
 refused 'expected ethernet or infiniband' run --layer 2 -- true
-refused 'is of the link shm' run --link udp --layer infiniband -- true
 refused 'expected a number from 1 to 8' run --devices 9 -- true
-refused 'are of the link shm' run --link udp --devices 2 -- true
-refused 'expected a whole number' run --seed -1 -- true
 refused 'expected an IPv4 address' run --link udp --address 0.0.0.0 -- true
-refused 'is of the link udp' run --address 127.0.0.1 -- true
-refused '"loose": expected lose' run --fault loose -- true
 refused 'expected a name of at most' run --fabric ../x/.. --fabric 'a b' -- true
-refused 'No such file' run -- "$dir/nothing"
 refused 'Permission denied' run -- "$dir/."
 refused 'others may enter' run --fabric /tmp -- true
-TIDEMARK_LINK=x refused 'TIDEMARK_LINK=x: expected shm or udp' run -- true
 if printf 'int main(void) { return 0; }' >"$dir/static.c" && gcc -static -o "$dir/static" "$dir/static.c" 2>/dev/null; then
 	refused 'linked statically' run -- "$dir/static"
 fi

@@ -17,9 +17,6 @@ more_than() {
 
 refused 'no process in the fabric' stat --fabric "$net"
 refused 'no process in the fabric' fault --fabric "$net" 'lose 5%'
-refused '"loose": expected lose' fault --fabric "$net" loose
-refused 'not both' fault --fabric "$net" --off lose
-refused 'unknown word' stat --fabric "$net" all
 
 # A pair that lasts until it is killed.
 port=$(free_port)
