@@ -125,10 +125,8 @@ int rpc_write_word(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_
  * atomic. *found: what it was before. */
 int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expected,
 	    uint64_t desired, uint64_t *found);
-/* As rpc_write(), and the server's handler is called with `imm`. No reply is waited for. */
-int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
-		  size_t len, uint32_t imm);
-/* WRITE_WITH_IMM as a request: wait for the server's reply, as rpc_call() does. */
+/* WRITE_WITH_IMM as a request: the server's handler is called with `imm`; wait for its reply, as
+ * rpc_call() does. */
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
 		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len);
 

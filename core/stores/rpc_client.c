@@ -464,15 +464,6 @@ int rpc_cas(struct rpc_conn *conn, unsigned region, uint64_t off, uint64_t expec
 	return rc;
 }
 
-int rpc_write_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data,
-		  size_t len, uint32_t imm)
-{
-	if (conn->failed)
-		return -EIO;
-	int rc = conn_write(conn, IBV_WR_RDMA_WRITE_WITH_IMM, region, off, data, len, imm);
-	return rc ? rc : conn_wait(conn, true, false, RT_WAITS);
-}
-
 int rpc_call_imm(struct rpc_conn *conn, unsigned region, uint64_t off, const void *data, size_t len,
 		 uint32_t imm, void *rsp, size_t cap, size_t *rsp_len)
 {

@@ -179,9 +179,4 @@ static inline void *mojim_part(const struct tm_params *params, const void *messa
 	return (uint8_t *)message + mojim_txn_bytes(params, i);
 }
 
-static inline size_t mojim_message_bytes(const struct tm_params *params)
-{
-	return sizeof(struct kv_req) + params->max_vlen;
-}
-
 #endif
