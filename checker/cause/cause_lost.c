@@ -77,26 +77,6 @@ unsigned cause_find_losses(struct explanation *q, struct loss loss[LOSSES])
 	return n;
 }
 
-/* The operation that looked at the place first after the failure. */
-static void say_first_look(struct explanation *q, const struct loss *loss)
-{
-	const struct logged_line *l = event_log_line(q->r, loss->machine,
-						     (uint32_t)(loss->off / LINE));
-	char by[220], where[80], left[PMEM_ANSWER_TEXT];
-	if (!l || l->touched < 0)
-		return;
-	const struct logged_event *e = &q->r->event[l->touched], *look = e;
-	/* An RNIC touches a line on behalf of the request that it is recorded for next. */
-	if (e->actor == EVENT_LOG_NONE && (size_t)l->touched + 1 < q->r->events &&
-	    event_log_overlaps(e + 1, e->off, e->len))
-		look = e + 1;
-	cause_agent(q, look, by, sizeof(by));
-	cause_place(q, e->off, e->len, where, sizeof(where));
-	pmem_answer_print(l->versions, l->answer, left, sizeof(left));
-	cause_say(q, l->touched, "after the failure %s is the first to look at %s, and finds %s",
-		  by, where, left);
-}
-
 /* Had the task of this store read the lost bytes before, so that it may have stored because of
  * them? */
 static bool had_read(const struct event_log *r, const struct logged_event *lost, size_t store)
@@ -320,7 +300,6 @@ void cause_explain_lost(struct explanation *q, struct loss *loss, unsigned n)
 		cause_say(q, loss[i].event, "lost: %s, %swritten by %s at %.3f us; %s", where,
 			  loss[i].several ? "last " : "", by, cause_us(e->at), loss[i].why);
 		suspect_loser(q, &loss[i], where);
-		say_first_look(q, &loss[i]);
 		if (i < 3)
 			cause_say_loser(q, &loss[i]);
 		of[0] = early < 0 ? i : of[0];

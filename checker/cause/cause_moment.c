@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Where in the store's code that happens which goes differently: the step at which a task is held,
- * or dies, the call that fails, the request that is late. And the window: the same thing is tried
+ * or dies, the request that is late. And the window: the same thing is tried
  * at the steps before and after it of the same task, so that it is known after which step it breaks
  * the contract, and before which one the last time.
  */
@@ -21,7 +21,7 @@ struct moment {
 	uint32_t stack;
 };
 
-/* The steps of one task, or the choice that one deviation is of. */
+/* The steps of the task that one deviation is of. */
 struct moments {
 	const struct deviation *of;
 	struct moment *at;
@@ -34,17 +34,13 @@ struct moments {
 static void note(void *arg, const struct choice_point *at, unsigned answer, unsigned n)
 {
 	struct moments *all = arg;
-	const struct deviation *of = all->of;
 	struct moment m = {.machine = all->machine};
-	const bool steps = of->kind == CHOICE_STEP;
 	(void)answer;
-	if (at->kind != of->kind || !at->who || strcmp(at->who->name, of->who) != 0 ||
+	if (at->kind != CHOICE_STEP || !at->who || strcmp(at->who->name, all->of->who) != 0 ||
 	    !ARRAY_RESERVE(all->at, all->n, 1, all->room))
 		return;
-	deviation_record(&m.d, at, steps ? choice_delay_answer(at->kind, DELAY_QUIESCENCE) : 1, n);
-	if (!steps && deviation_key(&m.d) != deviation_key(of))
-		return;
-	m.stack = steps || at->kind == CHOICE_FAIL ? callers_note(&all->callers) : 0;
+	deviation_record(&m.d, at, choice_delay_answer(at->kind, DELAY_QUIESCENCE), n);
+	m.stack = callers_note(&all->callers);
 	all->at[all->n++] = m;
 }
 
@@ -173,15 +169,12 @@ static int say_moment(struct explanation *q, unsigned i)
 	char frames[420];
 	bool broken;
 	int error = cause_gather(q, i, &list);
-	if (!error && (d->kind == CHOICE_STEP || d->kind == CHOICE_FAIL))
+	if (!error && d->kind == CHOICE_STEP)
 		error = cause_replay_breaks(q, &list, &audience, &broken);
 	const int at = error ? -1 : find_moment(&all);
 	const struct logged_event *post = at < 0 ? request_of(q, d) : NULL;
-	if (at >= 0 && d->kind == CHOICE_STEP) {
+	if (at >= 0) {
 		say_window_of(q, i, &all, (unsigned)at);
-	} else if (at >= 0) {
-		frames_at(q, &all, (unsigned)at, frames, sizeof(frames));
-		cause_say(q, EVENT_LOG_NONE, "it fails in %s", frames);
 	} else if (post) {
 		cause_frames(q, q->r, post, "late: what was posted in ", frames, sizeof(frames));
 		cause_say(q, EVENT_LOG_NONE, "%s", frames);

@@ -104,8 +104,8 @@ rdmp_kv-undo_forgotten-BUF | The power failed between two steps ; so a reader af
 redo_log-oldest_first-ack_early=off-MONO | window: it is wrong wherever the power fails after server/server for client 3's DELETE writes ring+0x1b0..0x1b3, in redo_fill() ; written by server/server for client 3's DELETE (core/stores/redo_log/record.c: ; !reader's DELETE
 hydradb-guardian_late-LIN | client 2's 3rd GET k1 read items+0x8..0xf as server/server ; server dies ; !came too early ; !missed: ; it takes the switch bug=guardian_late
 hydradb-reply_front-RDA | the reader's GET k1 is not known to have read in PM what another operation wrote ; a reader after the run found foreign bytes at k1 ; !after recovery ; !read nothing
-saw_imm-first_line-RDA | lost: log+0xc0..0xc7 ; after the failure the reader's GET k1 is the first to look at log+0xc0..0xff ; !recovery is the first
-nessie-cas_early-DUR | does not reach the cache (ddio=on); no other request covers it before the power fails: the first one would have come 2.956 us later, by the RDMA Commit of client 1's PUT k1 ; after the failure recovery is the first to look at data+0x0..0x3f ; !no flush of the CPU
+saw_imm-first_line-RDA | lost: log+0xc0..0xc7
+nessie-cas_early-DUR | does not reach the cache (ddio=on); no other request covers it before the power fails: the first one would have come 2.956 us later, by the RDMA Commit of client 1's PUT k1 ; !no flush of the CPU
 octopus-hold_shared-LIN | overwritten: server/server for client 1's PUT k1 (core/stores/octopus/lock.c: ; so client 2 found nothing at k2 ; It takes the switch bug=hold_shared, which handle_request() asks for ; !overwritten: server/server for client 2's GET
 octopus-read_unlocked-RDA | read blocks+0x80..0x9f as the RDMA write of client 1's PUT k1 left it, and came too early for the RDMA write of client 1's PUT k1 at blocks+0x0..0x3f ; !(core/stores/octopus/server.c:1
 octopus-hold_shared-OK | No cause could be named; what differs is that client 1's PUT k1 failed with EPROTO ; It takes the switch bug=hold_shared ; !left it ; !too early
