@@ -226,7 +226,7 @@ int cause_say_deviations(struct explanation *q)
 			  q->matters[i] ? "it takes this to happen: %s"
 					: "it breaks without this, too: %s",
 			  text);
-		if (q->matters[i] && !choice_traits[d->kind].power)
+		if (q->matters[i] && !choice_traits[d->kind].power && d->kind != CHOICE_FAIL)
 			error = say_moment(q, i);
 	}
 	return error ? error : find_nearest(q);
