@@ -94,14 +94,41 @@ static void pass(struct ways *w, const struct actor *who, struct op_label op, ui
 	w->place[w->slot[at] - 1].last = w->steps;
 }
 
+static bool is_knob_of(const struct tm_params *params, const void *addr)
+{
+	return (uintptr_t)addr - (uintptr_t)params->knob < sizeof(params->knob);
+}
+
+/* Is this byte a knob, or a knob of a store's copy of its parameters? */
+static bool is_knob(const struct setup *s, const struct sim *sim, const uint8_t *byte)
+{
+	const struct tm_params *const own = &s->params;
+	const size_t front = offsetof(struct tm_params, knob),
+		     before = sim_allocated_before(sim, byte);
+	bool found = is_knob_of(own, byte);
+	for (unsigned i = 0; i < s->servers && !found; i++)
+		found = is_knob_of(&s->server[i].params, byte);
+	for (size_t k = 0; k < sizeof(own->knob) && front + k <= before && !found; k++) {
+		struct tm_params copy = {0};
+		memcpy(&copy, byte - k - front, front + k);
+		found = copy.keys == own->keys && copy.max_vlen == own->max_vlen &&
+			!memcmp(copy.knob, own->knob, k) && *byte == own->knob[k];
+	}
+	return found;
+}
+
 static void saw_dram(void *arg, const void *addr, size_t len, bool write, uintptr_t pc)
 {
+	struct ways *w = arg;
 	struct sim *sim = sim_current();
 	const struct actor *who = sim ? sim_actor(sim) : NULL;
+	/* How a store is set is asked where it has a choice, by no step of its own. */
+	if (who && len == 1 && !write && is_knob(w->q->ex->setup, sim, addr))
+		return;
 	/* Which variables of a function are on its stack, a compiler decides, and whether it tells
 	 * of pointers that are constant. */
 	if (who && !sim_on_stack(sim, addr) && (write || bytes_at(addr, len) <= UINT32_MAX))
-		pass(arg, who, who->op, pc, write ? 0 : value_at(addr, len));
+		pass(w, who, who->op, pc, write ? 0 : value_at(addr, len));
 }
 
 static void saw_event(void *arg, const struct sim *sim, const struct actor *who, uintptr_t pc,

@@ -82,6 +82,16 @@ void *arena_alloc(struct arena *arena, size_t bytes)
 	return memset(memory, 0, bytes);
 }
 
+size_t arena_before(const struct arena *arena, const void *addr)
+{
+	for (const struct arena_chunk *chunk = arena->first; chunk; chunk = chunk->next) {
+		const size_t before = (uintptr_t)addr - (uintptr_t)chunk->memory;
+		if (before < chunk->bytes)
+			return before;
+	}
+	return 0;
+}
+
 /* Bytes in use of a chunk that is not after `now`. */
 static size_t used_of(const struct arena *arena, const struct arena_chunk *chunk)
 {

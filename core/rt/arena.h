@@ -18,6 +18,8 @@ void arena_init(struct arena *arena);
 void arena_free(struct arena *arena);
 void arena_reset(struct arena *arena);
 void *arena_alloc(struct arena *arena, size_t bytes); /* zeroed, 16-byte aligned, never NULL */
+/* How many bytes of the address's chunk lie before it; 0: it is not in the arena. */
+size_t arena_before(const struct arena *arena, const void *addr);
 /* A hash of all that has been handed out since the last reset; 0: it is more than `most` bytes.
  * Memory in the same place counts: what holds pointers is alike in the same process only. */
 uint64_t arena_hash(const struct arena *arena, size_t most);

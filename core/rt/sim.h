@@ -248,6 +248,9 @@ void sim_forget_failed_call(struct sim *sim);
 
 /* Is this the current task's own stack? */
 bool sim_on_stack(const struct sim *sim, const void *addr);
+/* How many bytes lie before this one in memory that a task has asked for (rt_alloc()), or in what
+ * was handed out before it in the same piece; 0: it is other memory. */
+size_t sim_allocated_before(const struct sim *sim, const void *addr);
 /* The source is told of an access to memory, if it asked for that. */
 void sim_touch(struct sim *sim, enum touch what, uint64_t where, uint64_t len);
 /* May the source, or a scheduler, ask for touches? A source that stops asking never asks again;

@@ -703,6 +703,11 @@ void sim_atomic(struct sim *sim, const void *addr)
 		order_at_step(sim, STEP_ATOMIC);
 }
 
+size_t sim_allocated_before(const struct sim *sim, const void *addr)
+{
+	return arena_before(&sim->arena, addr);
+}
+
 bool sim_on_stack(const struct sim *sim, const void *addr)
 {
 	return sim->running && (uintptr_t)addr - (uintptr_t)sim->running->fiber.stack <
