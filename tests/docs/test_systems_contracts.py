@@ -23,7 +23,7 @@ stores = sorted({store for store, _ in written})
 listed = subprocess.run([tidemark, "list", "stores"], capture_output=True, text=True, check=True).stdout.splitlines()
 assert stores == sorted(line.split()[0] for line in listed if line[:1].isalpha()), stores
 with tempfile.TemporaryDirectory() as folder:
-    run = [tidemark, "crashtest", *stores, "--runs", "8", "--states", "150", "--no-traces", "--quiet", "--json", "r.json"]
+    run = [tidemark, "crashtest", *stores, "--runs", "4", "--states", "80", "--no-traces", "--quiet", "--json", "r.json"]
     done = subprocess.run(run, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert done.returncode == 0, done.stdout
     cells = json.load(open(f"{folder}/r.json"))["cells"]
