@@ -357,7 +357,7 @@ int search_run(struct search *s, struct explorer *ex, const struct search_limits
 		footprint_clear(&s->level[i].others);
 	try_all(s, limits->preemptions, limits->faults);
 	assert(!s->list.n && !s->delays); /* each step down was taken back */
-	assert(s->complete || s->failed || ex->counts.runs);
+	assert(s->complete || s->failed || ex->counts.runs || ex->unstarted || s->error);
 	return s->failed ? -ENOMEM : s->error;
 }
 

@@ -51,7 +51,8 @@ static int unknown_bug(const char *name)
 	struct nearest near;
 	nearest_init(&near, name);
 	for (unsigned i = 0; i < n; i++)
-		nearest_try(&near, all[i].name);
+		if (all[i].kind != MUTANT_CONTROL)
+			nearest_try(&near, all[i].name);
 	free(all);
 	return fail(EXIT_USAGE, "mutants: no seeded bug \"%.40s\"%s (tidemark list bugs)", name,
 		    near.hint);
