@@ -181,8 +181,10 @@ void plan_search(struct campaign_config *cfg)
 static int add_search(struct campaign *c, const struct plan *p, const struct tm_store *store,
 		      const char *variant, char why[PLAN_TEXT])
 {
-	int error = store->servers > 1 ? 0 : add_config(c, p, store, variant, "default", why);
-	if (!error && store->servers <= 1)
+	if (store->servers > 1)
+		return 0;
+	int error = add_config(c, p, store, variant, "default", why);
+	if (!error)
 		plan_search(&c->config[c->configs - 1]);
 	return error;
 }
@@ -246,17 +248,22 @@ static void set_part(struct campaign *c, const struct plan *p, unsigned from, un
 		c->config[i].share.part = OTHERS_PART;
 }
 
+static unsigned plan_variants(const struct plan *p)
+{
+	return p->variant.n ? p->variant.n : 1;
+}
+
 static const char *plan_variant(const struct plan *p, unsigned number)
 {
 	return p->variant.n ? p->variant.name[number] : "default";
 }
 
-/* Behind all others: the lengths that a row draws depend on its number. */
+/* After all others: the lengths that a row draws depend on its number. */
 static int add_searches(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 {
 	int error = 0;
 	for (unsigned i = 0; stores[i]; i++)
-		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1) && !error; v++)
+		for (unsigned v = 0; v < plan_variants(p) && !error; v++)
 			if (wanted(p, i, plan_variant(p, v)))
 				error = add_search(c, p, stores[i], plan_variant(p, v), why);
 	return error;
@@ -268,7 +275,7 @@ int plan_configs(struct campaign *c, const struct plan *p, char why[PLAN_TEXT])
 	int error = 0;
 	for (unsigned i = 0; stores[i]; i++) {
 		unsigned first = c->configs;
-		for (unsigned v = 0; v < (p->variant.n ? p->variant.n : 1); v++) {
+		for (unsigned v = 0; v < plan_variants(p); v++) {
 			const char *variant = plan_variant(p, v);
 			if (!wanted(p, i, variant))
 				continue;

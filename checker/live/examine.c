@@ -176,6 +176,7 @@ static struct exam_subset other_subset(const struct cut *c, const struct exam_op
 		return s;
 	i -= 2;
 	if (i % 2) {
+		/* The state before number `seed` of one sequence. */
 		uint64_t state = o->seed * 0x9e3779b97f4a7c15;
 		s.kind = i % 4 == 1 ? EXAM_MISSING : EXAM_ALONE;
 		s.number = c->line[(random_next(&state) + i / 4) % c->lines];

@@ -120,7 +120,7 @@ static unsigned searched_rows(const struct plan *p)
 	ck_assert_int_eq(plan_configs(&c, p, why), 0);
 	for (unsigned i = 0; i < c.configs; i++) {
 		n += c.config[i].searched != NULL;
-		ck_assert(!n || c.config[i].searched); /* behind all others */
+		ck_assert(!n || c.config[i].searched); /* after all others */
 	}
 	free(c.config);
 	return n;
